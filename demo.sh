@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job on real input: the proven Pareto frontier of Allgather on a DGX-1, checked again from the file alone, looked at; the
-# AllReduce of every message size with a program for all; and every algorithm of the first run by eight MPI processes that check
-# every byte.
+# The main job on real input: the proven Pareto frontier of Allgather on a DGX-1, checked again from the file
+# alone, looked at; the AllReduce of every message size with a program for all; and every algorithm of the
+# first run by eight MPI processes that check every byte.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./setup.sh

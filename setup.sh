@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the program needs on Debian 12, with --tests what its tests need as well, and configures build/release.
+# Installs what the program needs on Debian 12, with --tests what its tests need as well, and
+# configures build/release.
 # Usage: ./setup.sh [--tests]. On another system: install their like by hand, and `cmake --preset release`.
 set -euo pipefail
 cd "$(dirname "$0")"

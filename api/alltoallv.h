@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// A line for each source, numbers of bytes for each destination separated by commas or whitespace; the same number
-// of both. Throws InputError, which names the line of `file`.
+// A line for each source, numbers of bytes for each destination separated by commas or whitespace; the same
+// number of both. Throws InputError, which names the line of `file`.
 ByteCounts read_byte_counts(std::string_view text, const std::string& file);
 
 // Equal nodes of successive ranks, with rates as text (dispatch/read_rates.h). Throws InputError, which names

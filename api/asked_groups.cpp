@@ -11,6 +11,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "api/levels.h"
@@ -76,55 +77,42 @@ Groups by_host(const std::vector<int>& hosts, bool rails) {
   return groups;
 }
 
+using NamedGroups = std::map<std::string, Groups>;
+
+// A level never replaces a name that is there. "boxes" are the groups of the innermost level and "rails"
+// the ranks at one position of each box, where no hosts are known. Levels of a grid give neither: its rows
+// are no closer than its columns.
+void add_levels(const Nesting& nested, bool boxes, NamedGroups& known) {
+  const int levels = static_cast<int>(nested.names.size());
+  for (int j = 0; j < levels; ++j) known.emplace(nested.names[j], groups_at(nested, {j}));
+  if (!boxes || levels < 2 || known.contains("boxes")) return;
+  std::vector<int> outer(levels - 1);
+  std::iota(outer.begin(), outer.end(), 0);
+  known["boxes"] = groups_at(nested, {levels - 1});
+  known["rails"] = groups_at(nested, outer);
+}
+
 // The groups of a machine that have names.
-class NamedGroups {
- public:
-  explicit NamedGroups(const std::string& spec) {
-    const std::size_t colon = spec.find(':');
-    const std::string kind = spec.substr(0, colon);
-    const bool grid = colon != std::string::npos && (kind == "mesh" || kind == "torus");
-    if (grid)
-      if (const std::vector<int> sides = spec_sizes("topology " + spec, spec.substr(colon + 1));
-          sides.size() == 2) {
-        // Rank = row x columns + column, so the ranks of a row differ in the last digit alone.
-        const Nesting nested{.names = {"column", "row"}, .fan_outs = sides};
-        known_["row"] = groups_at(nested, {1});
-        known_["column"] = groups_at(nested, {0});
-      }
-    if (const std::vector<int> hosts = hosts_of(spec); !hosts.empty()) {
-      known_["boxes"] = by_host(hosts, false);
-      known_["rails"] = by_host(hosts, true);
+NamedGroups named_groups(const std::string& spec) {
+  NamedGroups known;
+  const std::size_t colon = spec.find(':');
+  const std::string kind = spec.substr(0, colon);
+  const bool grid = colon != std::string::npos && (kind == "mesh" || kind == "torus");
+  if (grid)
+    if (const std::vector<int> sides = spec_sizes("topology " + spec, spec.substr(colon + 1));
+        sides.size() == 2) {
+      // Rank = row x columns + column, so the ranks of a row differ in the last digit alone.
+      const Nesting nested{.names = {"column", "row"}, .fan_outs = sides};
+      known["row"] = groups_at(nested, {1});
+      known["column"] = groups_at(nested, {0});
     }
-    if (const std::optional<Nesting> nested = nesting_if_any(spec)) add_levels(*nested, !grid);
+  if (const std::vector<int> hosts = hosts_of(spec); !hosts.empty()) {
+    known["boxes"] = by_host(hosts, false);
+    known["rails"] = by_host(hosts, true);
   }
-
-  const Groups* find(const std::string& name) const {
-    const auto at = known_.find(name);
-    return at == known_.end() ? nullptr : &at->second;
-  }
-
-  std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& [name, groups] : known_) names.push_back(name);
-    return names;
-  }
-
- private:
-  // A level never replaces a name that is there. "boxes" are the groups of the innermost level and "rails"
-  // the ranks at one position of each box, where no hosts are known. Levels of a grid give neither: its rows
-  // are no closer than its columns.
-  void add_levels(const Nesting& nested, bool boxes) {
-    const int levels = static_cast<int>(nested.names.size());
-    for (int j = 0; j < levels; ++j) known_.emplace(nested.names[j], groups_at(nested, {j}));
-    if (!boxes || levels < 2 || known_.contains("boxes")) return;
-    std::vector<int> outer(levels - 1);
-    for (int j = 0; j + 1 < levels; ++j) outer[j] = j;
-    known_["boxes"] = groups_at(nested, {levels - 1});
-    known_["rails"] = groups_at(nested, outer);
-  }
-
-  std::map<std::string, Groups> known_ = {};
-};
+  if (const std::optional<Nesting> nested = nesting_if_any(spec)) add_levels(*nested, !grid, known);
+  return known;
+}
 
 // "rows" is as good as "row".
 std::string usual(const std::string& name) {
@@ -140,12 +128,7 @@ std::string singular(const std::string& name) {
 }
 
 // Removed ranks are left out, and those after them have moved up.
-Groups without(const Groups& groups, const std::vector<std::string>& gone) {
-  std::vector<Rank> missing;
-  for (const std::string& each : gone)
-    if (const std::optional<int> n = number_in(each)) missing.push_back(*n);
-  std::ranges::sort(missing);
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+Groups without(const Groups& groups, const std::vector<Rank>& missing) {
   Groups left;
   for (const std::vector<Rank>& group : groups) {
     std::vector<Rank> members;
@@ -171,13 +154,13 @@ Groups groups_named(const std::string& name, const Topology& topology, const Col
   const std::string& spec = options.machine.empty() ? topology.name : options.machine;
   std::vector<std::string> known;
   if (is_machine(spec)) {
-    const NamedGroups named(spec);
-    if (const Groups* groups = named.find(usual(name))) {
-      Groups left = without(*groups, options.changes.without_ranks);
+    const NamedGroups named = named_groups(spec);
+    if (const auto groups = named.find(usual(name)); groups != named.end()) {
+      Groups left = without(groups->second, ranks_gone(options.changes));
       // A machine that was changed in another manner has other ranks than the name stands for: it is refused.
       if (members(left) == topology.ranks) return left;
     } else {
-      known = named.names();
+      for (const auto& [each, groups_of_it] : named) known.push_back(each);
     }
   }
   throw InputError(

@@ -1,5 +1,5 @@
-// What binds: which parts of a machine keep a collective from being faster, from the certificate of the bound on
-// its rate; and which part a schedule keeps busiest.
+// What binds: which parts of a machine keep a collective from being faster, from the certificate of the bound
+// on its rate; and which part a schedule keeps busiest.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct MachinePart {
 
 struct Binding {
   std::vector<MachinePart> parts = {};  // the largest share first
-  // Ranks that the rest of the machine joins: what crosses between these groups takes the parts. Fewer than two:
-  // the parts separate nothing.
+  // Ranks that the rest of the machine joins: what crosses between these groups takes the parts. Fewer than
+  // two: the parts separate nothing.
   std::vector<std::vector<Rank>> groups = {};
   int steps = 0;          // the fewest of any schedule, whatever the size; 0: not known
   double latency_us = 0;  // of these
@@ -31,15 +31,16 @@ struct Binding {
 };
 
 // By the strongest claim about any number of steps and chunks; nullopt: there is none with a certificate, or
-// nothing has to move. `names`, if any, of the nodes of the machine with its switches (ImportedMachine::names).
+// nothing has to move. `names`, if any, of the nodes of the machine with its switches
+// (ImportedMachine::names).
 std::optional<Binding> binding(const Result&, const std::vector<std::string>& names = {});
 
-// "what binds: from 213 KiB on NVSwitch out (16 x 300 GB/s) and NIC out, both directions (16 x 25 GB/s), between 4 groups
-// of 4 ranks; below, the latency of 2 steps, 5.7 us".
+// "what binds: from 213 KiB on NVSwitch out (16 x 300 GB/s) and NIC out, both directions (16 x 25 GB/s),
+// between 4 groups of 4 ranks; below, the latency of 2 steps, 5.7 us".
 std::string in_words(const Binding&);
 
-// The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes `us`;
-// nullopt where switches compute, since sends do not count by themselves there, or nothing is sent.
+// The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes
+// `us`; nullopt where switches compute, since sends do not count by themselves there, or nothing is sent.
 std::optional<MachinePart> busiest_part(const Topology&, const Point&, double block_bytes, double us,
                                         const std::vector<std::string>& names = {});
 

@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_fields.h"
+#include "ir/words.h"
 #include "runtime/message_times.h"
 #include "runtime/mpi_session.h"
 #include "topology/import/timing_log.h"
@@ -60,7 +61,8 @@ std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transp
 void require(const Topology& machine, const CalibrateOptions& options, int processes) {
   if (processes != machine.ranks)
     throw InputError(machine.name,
-                     fmt::format("has {} ranks, and there are {} processes", machine.ranks, processes),
+                     fmt::format("has {}, and there are {}", counted(machine.ranks, "rank"),
+                                 counted(processes, "process", "processes")),
                      fmt::format("use mpirun -n {} chorale calibrate ...", machine.ranks));
   if (options.from <= kShort || options.to <= options.from)
     throw InputError("calibrate", fmt::format("{} and {} bytes give no rate", options.from, options.to),

@@ -152,12 +152,6 @@ void time_points(const Result& result, int side, const std::atomic<bool>* stop, 
   }
 }
 
-void require_rising(const std::vector<std::int64_t>& sizes) {
-  if (!sizes.empty() &&
-      (sizes.front() < 0 || std::ranges::adjacent_find(sizes, std::greater_equal()) != sizes.end()))
-    throw InputError("sizes", "do not rise from 0 bytes or more", "give each once, the smallest first");
-}
-
 }  // namespace
 
 // A change of an imported machine (ImportOptions) is only for the side that is a file of another tool.

@@ -9,7 +9,7 @@
 #include "ir/json_fields.h"
 #include "ir/json_writer.h"
 #include "ir/words.h"
-#include "pages/compare_html.h"
+#include "pages/page.h"
 #include "pages/size_figure.h"
 
 namespace chorale {
@@ -154,11 +154,6 @@ std::vector<std::string> conclusions(const Comparison& comparison) {
 
 // "limits" is a list for each side, in their order, of a row for each collective.
 std::string to_json(const Comparison& comparison) {
-  const auto strings = [](const std::vector<std::string>& all) {
-    std::vector<std::string> texts;
-    for (const std::string& each : all) texts.push_back(quoted(each));
-    return fmt::format("[{}]", fmt::join(texts, ","));
-  };
   std::vector<std::string> limits, sizes;
   for (const ComparedSide& side : comparison.sides) {
     std::vector<std::string> all;
@@ -177,20 +172,26 @@ std::string to_json(const Comparison& comparison) {
       "{{\n\"chorale_compare\": 1,\n\"of\": {},\n\"sides\": {},\n\"limits\": {},\n\"sizes\": {},\n"
       "\"conclusions\": {},\n\"notes\": {}\n}}\n",
       quoted(comparison.of_results ? "results" : "machines"), lines_of(comparison.sides, ""),
-      lines(limits, ""), lines(sizes, ""), strings(conclusions(comparison)), strings(comparison.notes));
+      lines(limits, ""), lines(sizes, ""), list(conclusions(comparison)), list(comparison.notes));
 }
 
 // Figures of all collectives that can be drawn, then all tables; the conclusions are the sentences at the
 // top.
 std::string to_page(const Comparison& comparison) {
-  ComparePage page{.title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name),
-                   .sentences = conclusions(comparison)};
-  page.sentences.insert(page.sentences.end(), comparison.notes.begin(), comparison.notes.end());
+  const std::string title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name);
+  std::vector<std::string> sentences = conclusions(comparison), figures, tables_json;
+  sentences.insert(sentences.end(), comparison.notes.begin(), comparison.notes.end());
   for (const ComparedSizes& sizes : comparison.sizes)
-    if (can_be_drawn(sizes)) page.figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
-  for (ComparisonTable& table : tables(comparison))
-    page.tables.push_back({std::move(table.title), std::move(table.rows), std::move(table.kinds)});
-  return to_html(page);
+    if (can_be_drawn(sizes)) figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
+  for (const ComparisonTable& table : tables(comparison)) {
+    std::vector<std::string> rows;
+    for (const Cells& row : table.rows) rows.push_back(list(row));
+    tables_json.push_back(fmt::format(R"({{"title":{},"rows":[{}],"kinds":{}}})", quoted(table.title),
+                                      fmt::join(rows, ","), quoted(table.kinds)));
+  }
+  return filled_page(Page::Compare, title + " - Chorale",
+                     fmt::format(R"({{"title":{},"sentences":{},"figures":{},"tables":[{}]}})", quoted(title),
+                                 list(sentences), list(figures), fmt::join(tables_json, ",")));
 }
 
 // A file has one figure: that of the first collective that can be drawn.

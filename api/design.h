@@ -1,6 +1,6 @@
 // The best wiring of some ports for a job: of all connected Cayley graphs of the groups of that order
-// (wiring/group.h), circulants, tori twisted in any way and hypercubes among them, the one on which the job is
-// the fastest, with schedules that show it, and bounds that show that no other is better.
+// (wiring/group.h), circulants, tori twisted in any way and hypercubes among them, the one on which the job
+// is the fastest, with schedules that show it, and bounds that show that no other is better.
 #pragma once
 
 #include <atomic>
@@ -32,12 +32,12 @@ struct DesignQuestion {
 // "alltoall=2,allreduce": collectives with weights, 1 if there is none. Throws InputError.
 std::vector<DesignDemand> design_job(const std::string&);
 
-// Wirings are compared by what the job takes at least: of each collective its diameter in steps, and a bound on
-// rounds per chunk. Between vertices of a Cayley graph of degree d there are d disjoint paths (Mader 1970), so
-// that of n ranks all collectives but Alltoall have one rate on all graphs, (n-1)/d for an Allgather; of an
-// Alltoall it is the optimum of its flows (wiring/cayley.h). Then the first ones are searched, until schedules
-// on one take no more than any other can. Throws InputError for numbers out of range, and where no graph is
-// connected.
+// Wirings are compared by what the job takes at least: of each collective its diameter in steps, and a bound
+// on rounds per chunk. Between vertices of a Cayley graph of degree d there are d disjoint paths (Mader
+// 1970), so that of n ranks all collectives but Alltoall have one rate on all graphs, (n-1)/d for an
+// Allgather; of an Alltoall it is the optimum of its flows (wiring/cayley.h). Then the first ones are
+// searched, until schedules on one take no more than any other can. Throws InputError for numbers out of
+// range, and where no graph is connected.
 Design design(const DesignQuestion&);
 
 }  // namespace chorale

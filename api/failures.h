@@ -1,4 +1,5 @@
-// What is left after a failure: a library that was built with single failures (docs/libraries.md), as a table.
+// What is left after a failure: a library that was built with single failures
+// (docs/libraries.md), as a table.
 #pragma once
 
 #include <string>
@@ -28,8 +29,8 @@ struct Fields<FailureRow> {
                    &F::of_whole, &F::most_of_whole>();
 };
 
-// By machine and collective, then by decreasing number. `name` is what errors call the file. Throws InputError
-// for answers that are wrong; none: it was built without failures.
+// By machine and collective, then by decreasing number. `name` is what errors call the file. Throws
+// InputError for answers that are wrong; none: it was built without failures.
 std::vector<FailureRow> failure_rows(AnswerFile&, const std::string& name);
 
 // {"chorale_failures": 1, "rows": [fields of FailureRow]}; docs/formats.md.

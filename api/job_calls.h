@@ -49,8 +49,8 @@ struct TraceText {
 //   Chakra                     an execution trace: collectives with their times; of one without groups, all
 //                              ranks are as many as there are traces; or one of 'emit --target chakra', whose
 //                              messages are one call
-//   a table                    as a PMPI wrapper writes it: comma-separated, with a header: collective, ranks,
-//                              bytes (of a message), and if there are such columns group, calls, us
+//   a table                    as a PMPI wrapper writes it: comma-separated, with a header: collective,
+//                              ranks, bytes (of a message), and if there are such columns group, calls, us
 // A call of several ranks counts once: of the ranks whose traces have it the most calls, and the least time,
 // since the others wait for the last. Throws InputError with the file and the place.
 TracedJob read_job(const std::vector<TraceText>&);

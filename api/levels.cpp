@@ -36,13 +36,21 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
   return std::move(*found);
 }
 
+std::vector<Rank> ranks_gone(const MachineChanges& changes) {
+  std::vector<Rank> gone;
+  for (const std::string& each : changes.without_ranks) gone.push_back(std::stoi(each));
+  std::ranges::sort(gone);
+  gone.erase(std::ranges::unique(gone).begin(), gone.end());
+  return gone;
+}
+
 // A failed link changes no host; of a failed rank, that of the rank goes.
 std::vector<int> hosts_of(const std::string& spec) {
   if (const NamedChanges named = split_failure(spec); !named.failure.empty()) {
     std::vector<int> hosts = hosts_of(named.machine);
     // A name has one failure (topology/failures.h), so no earlier one has shifted this index.
-    for (const std::string& rank : named.changes.without_ranks)
-      if (!hosts.empty()) hosts.erase(hosts.begin() + std::stoi(rank));
+    for (const Rank rank : ranks_gone(named.changes))
+      if (!hosts.empty()) hosts.erase(hosts.begin() + rank);
     return hosts;
   }
   const Levels levels = load_levels(spec);

@@ -24,8 +24,9 @@
 
 namespace chorale {
 
-// The questions of a file that specifies a library (docs/formats.md), each once; with `failures` also those of
-// each machine after each single failure of a link or rank that leaves the ranks joined. Throws InputError.
+// The questions of a file that specifies a library (docs/formats.md), each once; with `failures`
+// also those of each machine after each single failure of a link or rank that leaves the ranks
+// joined. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file,
                                                bool failures = false);
 

@@ -1,5 +1,6 @@
-// The HTML report of a library: its contents as JSON text (pages/library_html.h), without links and
-// schedules, since a library has thousands of places. Answers are verified as they are taken.
+// The HTML report of a library: its contents as JSON text, without links and schedules, since a library has
+// thousands of places. Answers are verified as they are taken. A measured point of -1 is the collective of
+// the library that carried the messages.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +10,7 @@
 #include "api/library.h"
 #include "api/report.h"
 #include "ir/json_writer.h"
-#include "pages/library_html.h"
+#include "pages/page.h"
 
 namespace chorale {
 namespace {
@@ -80,9 +81,9 @@ std::string to_page(AnswerFile& file, const std::string& name) {
   });
   std::vector<std::string> texts;
   for (auto& [place, text] : places) texts.push_back(std::move(text));
-  return library_page("library " + name + " - Chorale",
-                      fmt::format(R"({{"library":{},"answers":{},"places":[{}]}})", quoted(name), answers,
-                                  fmt::join(texts, ",\n")));
+  return filled_page(Page::Library, "library " + name + " - Chorale",
+                     fmt::format(R"({{"library":{},"answers":{},"places":[{}]}})", quoted(name), answers,
+                                 fmt::join(texts, ",\n")));
 }
 
 }  // namespace chorale

@@ -19,6 +19,7 @@
 #include "cost/port_serialization.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "library/tool_algorithms.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
@@ -159,7 +160,9 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
   if (answers.empty()) throw InputError(machine, "is not in the library", "see 'chorale library show'");
   const int ranks = session.ranks(), needed = chorale::machine(machine).ranks;
   if (ranks != needed)
-    throw InputError(machine, fmt::format("has {} ranks, and there are {} processes", needed, ranks),
+    throw InputError(machine,
+                     fmt::format("has {}, and there are {}", counted(needed, "rank"),
+                                 counted(ranks, "process", "processes")),
                      fmt::format("use mpirun -n {} chorale library measure ...", needed));
   const std::unique_ptr<Transport> all = session.transport(options.timeout);
   struct Part {

@@ -22,11 +22,12 @@ std::string name_of(MeasuredOver);      // as in MeasuredTime
 
 struct MeasureOptions {
   MeasuredOver over = MeasuredOver::Mpi;
-  std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10,
-                                     1 << 20};  // of messages; blocks are whole elements
-  int rounds = 5;                               // in each, all that are compared are run once
-  int times = 10;                               // each, in a round
-  int points = 3;                               // of an answer: those that should be the fastest at that size
+  // Of messages; blocks are whole elements. From where latency decides to where the rate does; each size
+  // costs rounds on all processes.
+  std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};
+  int rounds = 5;  // in each, all that are compared are run once
+  int times = 10;  // each, in a round
+  int points = 3;  // of an answer: those that should be the fastest at that size
   // MPI's own: not only as it chooses, but by each of its algorithms that its settings can force. Over MPI
   // only; requires join_processes(true).
   bool all_own = false;

@@ -231,12 +231,15 @@ MeasuredSizes read_measured(const std::string& file) {
   return measured;
 }
 
+void require_rising(const std::vector<std::int64_t>& sizes) {
+  if (!sizes.empty() &&
+      (sizes.front() < 0 || std::ranges::adjacent_find(sizes, std::greater_equal()) != sizes.end()))
+    throw InputError("sizes", "do not rise from 0 bytes or more", "give each once, the smallest first");
+}
+
 Optimized optimize(const Topology& machine, const Collective& collective, const OptimizeQuestion& question) {
   if (question.message_bytes.empty()) throw InputError("sizes", "none is given", "give at least one");
-  if (question.message_bytes.front() < 0 ||
-      std::ranges::adjacent_find(question.message_bytes, std::greater_equal()) !=
-          question.message_bytes.end())
-    throw InputError("sizes", "do not rise from 0 bytes or more", "give each once, the smallest first");
+  require_rising(question.message_bytes);
   require_question(machine, collective);
   // Kept as long as a caller may ask what was found, which is longer than the search.
   const auto kept = std::make_shared<Table>(flatten(machine), collective, question);

@@ -84,11 +84,14 @@ struct OptimizeQuestion {
   std::function<void(std::function<Optimized()>)> publish = {};
 };
 
+// Throws InputError for sizes that do not rise from 0.
+void require_rising(const std::vector<std::int64_t>& message_bytes);
+
 // Throws InputError as frontier() does, and for sizes that are none or do not rise.
 Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 
-// {"chorale_optimize": 1, "topology", "collective", "blocks_per_message", "bus_factor", "complete", "stopped",
-// "conclusion", "binding": fields of Binding, or null, "rows": [fields of OptimizedRow],
+// {"chorale_optimize": 1, "topology", "collective", "blocks_per_message", "bus_factor", "complete",
+// "stopped", "conclusion", "binding": fields of Binding, or null, "rows": [fields of OptimizedRow],
 // "baselines": [{"name", "us"}]}; docs/formats.md.
 std::string to_json(const Optimized&);
 
@@ -107,15 +110,16 @@ struct OptimizedFiles {
 OptimizedFiles files_of(const Optimized&, std::optional<Target> target);
 
 // A shell script that starts a program under MPIRUN (mpirun) on so many processes with the preload library:
-// `results` are relative to the script, `library_folder` is that of the library unless CHORALE_LIB names another.
+// `results` are relative to the script, `library_folder` is that of the library unless
+// CHORALE_LIB names another.
 std::string preload_script(int ranks, const std::vector<std::string>& results,
                            const std::string& library_folder);
 
 // "1.64x to 3.44x as fast as the fastest of ring and tree; 231 GB/s of bus bandwidth at 1 GiB, 99.4 % of the
 // bound": the answer in a sentence.
 std::string conclusion(const Optimized&);
-// Of what was measured: its plateau (the most bus bandwidth of any size) against the baseline's and the bound, the
-// part that binds it, and from which size on the answer is faster; "" if nothing was.
+// Of what was measured: its plateau (the most bus bandwidth of any size) against the baseline's and the
+// bound, the part that binds it, and from which size on the answer is faster; "" if nothing was.
 std::string measured_in_words(const Optimized&);
 
 }  // namespace chorale

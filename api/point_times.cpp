@@ -4,16 +4,17 @@
 #include "api/point_times.h"
 
 #include "cost/program_time.h"
+#include "ir/fnv.h"
 
 namespace chorale {
 namespace {
 
-// FNV-1a, of words. Rounds are complemented, so that a step cannot be mistaken for a send, whose highest bit
+// Of words. Rounds are complemented, so that a step cannot be mistaken for a send, whose highest bit
 // is 0. Two schedules of equal cost and equal hash would share a time; among a million schedules, random
 // hashes of 64 bits coincide with probability 3e-8.
 std::uint64_t hash_of(const Schedule& schedule) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  std::uint64_t hash = kFnvBasis;
+  const auto add = [&](std::uint64_t word) { hash = fnv_with(hash, word); };
   for (const Step& step : schedule.steps) {
     add(~static_cast<std::uint64_t>(step.rounds));
     for (const Send& send : step.sends)

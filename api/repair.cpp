@@ -8,22 +8,13 @@
 #include <charconv>
 
 #include "api/inputs.h"
+#include "api/levels.h"
 #include "construct/repair.h"
 #include "ir/error.h"
 #include "ir/schedule_cost.h"
 
 namespace chorale {
 namespace {
-
-// As changed() (topology/changes.h) reads them, which has refused others before.
-std::vector<Rank> ranks_gone(const MachineChanges& changes) {
-  std::vector<Rank> gone;
-  for (const std::string& each : changes.without_ranks) gone.push_back(std::stoi(each));
-  std::ranges::sort(gone);
-  const auto again = std::ranges::unique(gone);
-  gone.erase(again.begin(), again.end());
-  return gone;
-}
 
 // What is patched by itself: a ReduceScatter and an Allgather, if it consists of these.
 // A point that was gathered (each rank's vector to all, added up there) is patched as its Allgather.

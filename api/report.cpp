@@ -17,7 +17,7 @@
 #include "cost/program_time.h"
 #include "ir/words.h"
 #include "pages/html.h"
-#include "pages/place_html.h"
+#include "pages/page.h"
 #include "pages/size_figure.h"
 #include "pareto/explain.h"
 #include "topology/switches.h"
@@ -269,8 +269,13 @@ std::string to_page(const Result& result, const BestSizes& sizes, const SizeFigu
   return to_html(result, notes);
 }
 
+// The data of the page are the ranking's own file.
 std::string to_page(const Ranking& ranking) {
-  return to_html(ranking);
+  std::vector<std::string> axes;
+  for (const Axis& axis : ranking.job.axes) axes.push_back(axis.name + " " + std::to_string(axis.size));
+  return filled_page(Page::Place,
+                     ranking.hierarchy.name + " placement of " + joined(axes, " x ") + " - Chorale",
+                     to_json(ranking));
 }
 
 std::string to_page(const Topology& topology) {

@@ -252,16 +252,6 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
   return frontier(topology, one, more);
 }
 
-// Compared as fractions, without division: rounds per chunk of a and of b.
-int fewest_rounds(const Result& result) {
-  int best = 0;
-  for (int p = 1; p < static_cast<int>(result.points.size()); ++p) {
-    const Cost &a = result.points[p].cost, &b = result.points[best].cost;
-    if (1LL * a.rounds * b.chunks < 1LL * b.rounds * a.chunks) best = p;
-  }
-  return best;
-}
-
 }  // namespace
 
 Resharding reshard(const Topology& topology, const ReshardQuestion& question, const std::vector<int>& host,
@@ -286,7 +276,10 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
   if (answer.of_nodes) answer.methods.push_back(ring_of_nodes(machine, answer.demand, host));
   answer.bound_us = bound.get();
   if (answer.result.points.empty()) return answer;
-  answer.point = fewest_rounds(answer.result);
+  const std::vector<Point>& points = answer.result.points;
+  const auto fewest_rounds = std::ranges::min_element(
+      points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
+  answer.point = static_cast<int>(fewest_rounds - points.begin());
   answer.methods.push_back(
       plan_of(machine, answer.demand, answer.result.points[answer.point], host, answer.link_bytes));
   return answer;

@@ -19,9 +19,9 @@ struct RankMesh {
   std::vector<int> sizes = {};
 };
 
-// DTensor's placements, by axis of the mesh: the dimension that it shards, or -1: replicated. A dimension that
-// several axes shard is cut by the first of them first; each cut has pieces of ceil(size / parts), the last
-// ones smaller or empty.
+// DTensor's placements, by axis of the mesh: the dimension that it shards, or -1: replicated. A dimension
+// that several axes shard is cut by the first of them first; each cut has pieces of ceil(size / parts), the
+// last ones smaller or empty.
 struct ReshardLayout {
   RankMesh mesh = {};
   std::vector<int> placements = {};
@@ -66,8 +66,8 @@ std::vector<ReshardPart> reshard_parts(const ReshardQuestion&);
 
 struct ReshardDemand {
   std::vector<ReshardPart> parts = {};  // each piece once, without chunks
-  // What moves: parts, and with them pieces of small ones, which are held by all their holders; a rank may get
-  // some that it does not want. At the end what stays where it is.
+  // What moves: parts, and with them pieces of small ones, which are held by all their holders; a rank may
+  // get some that it does not want. At the end what stays where it is.
   std::vector<ReshardPart> bundles = {};
   Collective collective = {};  // of the bundles; custom, "reshard"
   double chunk_bytes = 0;      // of a chunk of it; of some bundles fewer

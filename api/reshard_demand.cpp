@@ -115,6 +115,14 @@ RankSet ranks_with(const RankMesh& mesh, const std::vector<Box>& boxes, const Bo
   return ranks;
 }
 
+// Of all tensors, on one side.
+RankSet ranks_of(const ReshardQuestion& question, ReshardLayout ReshardTensor::*side) {
+  std::set<Rank> ranks;
+  for (const ReshardTensor& tensor : question.tensors)
+    ranks.insert((tensor.*side).mesh.ranks.begin(), (tensor.*side).mesh.ranks.end());
+  return std::vector<Rank>(ranks.begin(), ranks.end());
+}
+
 }  // namespace
 
 ReshardQuestion reshard_from_json(std::string_view text, const std::string& file) {
@@ -138,17 +146,11 @@ ReshardQuestion reshard_from_json(std::string_view text, const std::string& file
 }
 
 RankSet holders_of(const ReshardQuestion& question) {
-  std::set<Rank> ranks;
-  for (const ReshardTensor& tensor : question.tensors)
-    ranks.insert(tensor.from.mesh.ranks.begin(), tensor.from.mesh.ranks.end());
-  return std::vector<Rank>(ranks.begin(), ranks.end());
+  return ranks_of(question, &ReshardTensor::from);
 }
 
 RankSet receivers_of(const ReshardQuestion& question) {
-  std::set<Rank> ranks;
-  for (const ReshardTensor& tensor : question.tensors)
-    ranks.insert(tensor.to.mesh.ranks.begin(), tensor.to.mesh.ranks.end());
-  return std::vector<Rank>(ranks.begin(), ranks.end());
+  return ranks_of(question, &ReshardTensor::to);
 }
 
 // As DTensor shards: an axis cuts a dimension into pieces of ceil(size / ranks), of which the last ones are

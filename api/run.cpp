@@ -167,9 +167,9 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
 std::span<const ExecutorEntry> known_executors() {
   static constexpr ExecutorEntry kExecutors[] = {
       {Executor::Threads, "threads", "threads"},
-      {Executor::Mpi, "mpi", "processes", true},
+      {Executor::Mpi, "mpi", "processes started by mpirun", true},
       {Executor::Nccl, "nccl", "processes with a GPU each", true},
-      {Executor::Kernel, "kernel", "blocks of the kernel"},
+      {Executor::Kernel, "kernel", "blocks of the kernel on threads"},
       {Executor::Gpu, "gpu", "blocks of the kernel on a GPU"},
   };
   return kExecutors;

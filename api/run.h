@@ -29,7 +29,7 @@ enum class Executor {
 struct ExecutorEntry {
   Executor executor = Executor::Threads;
   std::string_view name = {};   // "mpi"
-  std::string_view ranks = {};  // what they are: "processes"
+  std::string_view ranks = {};  // what they are: "threads"
   bool many_processes = false;  // one for each rank, started by mpirun
 };
 std::span<const ExecutorEntry> known_executors();

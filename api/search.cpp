@@ -15,6 +15,7 @@
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "pareto/check.h"
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
@@ -65,7 +66,7 @@ void require_question(const Topology& topology, const Collective& collective) {
     throw InputError("topology " + topology.name, wrong.front().words,
                      "describe the machine with its switches; routes are found");
   if (collective.ranks != topology.ranks)
-    throw InputError(name_of(collective), fmt::format("is of {} ranks", collective.ranks),
+    throw InputError(name_of(collective), "is of " + counted(collective.ranks, "rank"),
                      fmt::format("the machine has {}", topology.ranks));
   if (collective.chunks_per_block != 1)
     throw InputError(name_of(collective),

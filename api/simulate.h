@@ -40,8 +40,8 @@ struct SimulateQuestion {
 
 struct Simulated {
   std::vector<SimulatedRow> rows = {};  // by point, then by size
-  // Points that count on switches which multicast or reduce: simulated and predicted are their messages one by
-  // one.
+  // Points that count on switches which multicast or reduce: simulated and predicted are
+  // their messages one by one.
   std::vector<std::string> notes = {};
 };
 

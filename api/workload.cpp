@@ -19,7 +19,7 @@
 #include "cost/program_time.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
-#include "pages/tune_html.h"
+#include "pages/page.h"
 #include "semantics/verified.h"
 #include "topology/alike.h"
 
@@ -245,7 +245,7 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
 }
 
 std::string to_page(const Workload& workload, const TuneResult& result) {
-  return tune_page(workload.name + " tuned - Chorale", to_json(result));
+  return filled_page(Page::Tune, workload.name + " tuned - Chorale", to_json(result));
 }
 
 std::vector<int> roots_to_try(const Topology& machine) {

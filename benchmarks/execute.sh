@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs every schedule of every result file in a directory under mpirun, one process a rank, and checks every byte.
-# Usage: benchmarks/execute.sh DIRECTORY [BYTES], where DIRECTORY is what `synthesis --results` wrote. Exit code 1 if
-# anything was wrong.
+# Runs every schedule of every result file in a directory under mpirun, one process a
+# rank, and checks every byte.
+# Usage: benchmarks/execute.sh DIRECTORY [BYTES], where DIRECTORY is what `synthesis --results` wrote. Exit
+# code 1 if anything was wrong.
 set -uo pipefail
 directory=${1:?usage: benchmarks/execute.sh DIRECTORY [BYTES]}
 bytes=${2:-8K,1048571}

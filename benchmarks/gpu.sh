@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# The emitted CUDA programs on one GPU: virtual ranks 2 to 8 of ring, tree and all-pairs algorithms, every element checked, under
-# compute-sanitizer and then timed beside a copy on the device; and tensor programs: held against threads of the host in float32,
-# fp16 and bf16, under compute-sanitizer, fused against unfused for 2^10 to 2^30 parameters as a share of what a copy in the same
-# run gets, replayed as a graph, and a product beside its communication. --only nccl: emitted NCCL programs, whose ranks share the GPU,
-# which takes NCCL 2.30 or later (NVCC="nvcc -I.. -L.." names one). Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
-# Usage: benchmarks/gpu.sh [--dry-run | --build | --run] [--only kernels|workloads|nccl] [--ranks "2 3 .."] [--largest 64M]
-#        [--sizes "10 11 .."] [--untimed] [DIRECTORY]
-#   --build: writes and compiles everything in DIRECTORY, for ARCH (sm_90); needs nvcc and no GPU. --run: runs it there, with a GPU
-#   and no compiler; a machine with a GPU is not kept waiting.
+# The emitted CUDA programs on one GPU: virtual ranks 2 to 8 of ring, tree and all-pairs algorithms, every
+# element checked, under compute-sanitizer and then timed beside a copy on the device; and tensor
+# programs: held against threads of the host in float32, fp16 and bf16, under compute-sanitizer, fused
+# against unfused for 2^10 to 2^30 parameters as a share of what a copy in the same run gets, replayed as
+# a graph, and a product beside its communication. --only nccl: emitted NCCL programs, whose ranks share
+# the GPU, which takes NCCL 2.30 or later (NVCC="nvcc -I.. -L.." names one). Exit code 1 if anything was
+# wrong, 2 without nvcc or a GPU.
+# Usage: benchmarks/gpu.sh [--dry-run | --build | --run] [--only kernels|workloads|nccl] [--ranks "2 3 .."]
+#        [--largest 64M] [--sizes "10 11 .."] [--untimed] [DIRECTORY]
+#   --build: writes and compiles everything in DIRECTORY, for ARCH (sm_90); needs nvcc and no GPU.
+#   --run: runs it there, with a GPU and no compiler; a machine with a GPU is not kept waiting.
 #   --dry-run: prints the commands for a GPU of 80 GB, and runs none of them; needs neither nvcc nor a GPU.
 # JOBS: how many compile, or are checked, at a time (the processors). What is timed runs alone.
 # What compiles without a GPU is benchmarks/compile.py's, and benchmarks/compile_workloads.py's.
@@ -148,7 +150,8 @@ timed() {
   if do_it "${command[@]}"; then right=$((right + 1)); else failure "$1"; fi
 }
 
-# FOLDER FILE SCRIPT TARGETS [PRODUCTS]: in that schedule, built for each target; products by cuBLAS, or, "plain", not.
+# FOLDER FILE SCRIPT TARGETS [PRODUCTS]: in that schedule, built for each target; products by
+# cuBLAS, or, "plain", not.
 build() {
   logged "$chorale" compile "$2" --machine "full:$ranks" --ranks "$ranks" --apply "$3" -o "$work/$1" || { failure "$1"; return; }
   local target cublas=1
@@ -171,9 +174,11 @@ same_as_threads() {
 # COMMAND COMMAND: do they print the same?
 diff_of() { diff <($1) <($2 2>&1); }
 
-# LOG2: a row of times of fused and unfused Adam. A parameter of the fused one is 3 * ranks + 4 elements of 4 bytes to and from
-# memory: each rank's gradient is read once; m and v are read and written; the parameter is read, written, and for each of the
-# other ranks once more. It takes 8 * ranks + 8 bytes of memory; the unfused one keeps up to 6 elements more.
+# LOG2: a row of times of fused and unfused Adam. A parameter of the fused one is 3 * ranks + 4
+# elements of 4 bytes to and from
+# memory: each rank's gradient is read once; m and v are read and written; the parameter is read,
+# written, and for each of the other ranks once more. It takes 8 * ranks + 8 bytes of memory; the unfused
+# one keeps up to 6 elements more.
 adam_row() {
   local count=$((1 << $1)) copied need
   copied=$((count * 32 < (1 << 30) ? count * 32 : 1 << 30))
@@ -213,8 +218,8 @@ workloads() {
       fi
       build "$type" "$work/$type.chorale" "$mixed; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)" "cuda threads"
     done
-    # A product, and the communication that takes it: one after the other, and beside it. cuBLAS may add in another order than a
-    # host; the plain product adds in its order, so it is what is held against threads.
+    # A product, and the communication that takes it: one after the other, and beside it. cuBLAS may add in
+    # another order than a host; the plain product adds in its order, so it is what is held against threads.
     for kind in cublas plain; do
       targets="cuda$([ "$kind" = cublas ] || echo " threads")"
       build "after_$kind" "$examples/self_attention.chorale" "$layer" "$targets" "$kind"
@@ -241,8 +246,8 @@ workloads() {
   done
 }
 
-# One process, a thread a rank. Threads that share a GPU meet in host memory: with NCCL's other ways a plain all_reduce of four
-# threads does not end.
+# One process, a thread a rank. Threads that share a GPU meet in host memory: with NCCL's other ways a plain
+# all_reduce of four threads does not end.
 nccl() {
   local name folder
   for ranks in $rank_counts; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the README's two commands take in a fresh clone, without a compiler cache: minutes, and CPU minutes of all that they
-# started. Packages that are missing are installed and counted. Usage: benchmarks/newcomer.sh, on a quiet machine.
+# What the README's two commands take in a fresh clone, without a compiler cache: minutes, and CPU minutes
+# of all that they started. Packages that are missing are installed and counted. Usage:
+# benchmarks/newcomer.sh, on a quiet machine.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)

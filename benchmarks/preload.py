@@ -62,7 +62,7 @@ parser.add_argument("--tests")
 options = parser.parse_args()
 chorale, library = (str(pathlib.Path(a).absolute()) for a in (options.chorale, options.library))
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_preload_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", OMP_NUM_THREADS="1",
+os.environ.update(COLUMNS="1000", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", OMP_NUM_THREADS="1",
                   OPENBLAS_NUM_THREADS="1")
 
 

@@ -34,7 +34,8 @@ def run(*words):
     return done.stdout
 
 
-# -- AllReduce over message size -------------------------------------------------------------------------------------------
+# -- AllReduce over message size
+# -------------------------------------------------------------------------------------------
 search = ["--search-time", options.search_time] if options.search_time else []
 figure = ["--svg", str(options.figure.resolve())] if options.figure else []
 print(run("optimize", options.machine, "allreduce", *search, *figure))

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with the current PyTorch of PyPI, for the tests and figures that need torch.compile; Debian's 1.13
-# has none. It takes some GB (of which CPUs need a tenth), so it is no part of setup.sh, and its folder is outside the tree.
-# Usage: benchmarks/torch_env.sh FOLDER [VERSION]. Then CHORALE_TORCH_PYTHON=FOLDER/bin/python names it for ctest.
+# Makes a virtual environment with the current PyTorch of PyPI, for the tests and figures that need
+# torch.compile; Debian's 1.13 has none. It takes some GB (of which CPUs need a tenth), so it is no part of
+# setup.sh, and its folder is outside the tree.
+# Usage: benchmarks/torch_env.sh FOLDER [VERSION]. Then
+# CHORALE_TORCH_PYTHON=FOLDER/bin/python names it for ctest.
 set -euo pipefail
 [ $# -ge 1 ] && [ $# -le 2 ] && [[ $1 != -* ]] || { echo "usage: benchmarks/torch_env.sh FOLDER [VERSION]" >&2; exit 2; }
 tree=$(cd "$(dirname "$0")/.." && pwd) folder=$(realpath -m "$1")

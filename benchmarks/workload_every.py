@@ -137,15 +137,13 @@ class Every:
     def work(self):
         started = time.monotonic()
         for example in self.tools.examples:
-            if self.arguments.examples and example.stem not in self.arguments.examples.split(","):
-                continue
             text = example.read_text()
             groups = int((re.search(r"^groups (\d+)", text, re.M) or [0, 1])[1])
             ranks = self.arguments.ranks // groups
-            whole = ["--set", "T=96"] if "size T" in text else []
+            whole = self.tools.whole(example, ranks)
             found = self.tools.tuned(example, "--machine", f"ring:{ranks}", "--ranks", ranks, *whole)
             scripts = [""] + [found["candidates"][k]["script"] for k in found["ranking"] if found["candidates"][k]["script"]]
-            sizes = self.tools.shapes(example)
+            sizes = self.tools.shapes(example, ranks)
             jobs = [(first, scripts[first:first + self.arguments.batch], sizes) for first in range(0, len(scripts), self.arguments.batch)]
             if self.arguments.large and sizes[0][0].startswith("N="):
                 jobs.append((0, scripts[:self.arguments.large + 1], [["N=16777216"], ["N=16777213"]]))

@@ -12,7 +12,7 @@
   fused     time of the schedules of an optimizer that the paper has, interleaved in one run, against the bytes that they move
             between memory and registers by the model: large arrays, ranks as threads
 
-Usage: workloads.py CHORALE [explore] [right [--schedules K]] [fused [--elements 16M --ranks 2 --rounds 7]]
+Usage: workloads.py CHORALE [explore] [right [--schedules K --examples adam,lamb]] [fused [--elements 16M --ranks 2 --rounds 7]]
                     [every --state FILE [--minutes 60 --large 4 --examples adam,lamb]]
                     [scattered [--layers 24 --hidden 1024 --ranks 2 --rounds 7]]
                     [fabric [--elements 1M --units 50,200,800 --rounds 5]]
@@ -48,7 +48,8 @@ parser.add_argument("--examples", default="")
 arguments = parser.parse_args()
 parts = arguments.parts or ["explore", "right", "fused"]
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", MAKEFLAGS="")
-examples = sorted((pathlib.Path(__file__).resolve().parents[1] / "examples").glob("*.chorale"))
+examples = [example for example in sorted((pathlib.Path(__file__).resolve().parents[1] / "examples").glob("*.chorale"))
+            if not arguments.examples or example.stem in arguments.examples.split(",")]
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_workloads_"))
 failed = 0
 
@@ -76,20 +77,45 @@ def explore():
     print("explored: example, ranks, schedules, seconds, predicted gain over the program as it is, best schedule")
     for example in examples:
         for ranks in (4, 8):
-            found = tuned(example, "--machine", f"ring:{ranks}", "--ranks", ranks)
+            own = settings(as_many_as_ranks(example, ranks))
+            found = tuned(example, "--machine", f"ring:{ranks}", "--ranks", ranks, *own)
             best = found["candidates"][found["ranking"][0]]
             print(f"  {example.stem:16} {ranks}  {len(found['candidates']):5}  {found['seconds']:.3f}  "
                   f"{found['candidates'][0]['price_us'] / best['price_us']:.2f}  {best['script'] or 'as it is'}", flush=True)
 
 
-def shapes(example):
+def sizes_of(example):
+    """Names and values, as the file has them."""
+    lines = [line for line in example.read_text().splitlines() if line.startswith("size")]
+    return re.findall(r"(?:^size |, )(\w+) = (\S+?)(?=,| |$)", "\n".join(lines))
+
+
+def as_many_as_ranks(example, ranks):
+    """Sizes that the file gives as many as its ranks, such as experts."""
+    own = (re.search(r"^ranks (\d+)", example.read_text(), re.M) or [0, ""])[1]
+    return {name: ranks for name, value in sizes_of(example) if value == own}
+
+
+CUT = {"T": (24, 96), "h": (24, 48)}  # tokens and heads, which the ranks get as many of
+
+
+def settings(sizes):
+    return [word for name, value in sizes.items() for word in ("--set", f"{name}={value}")]
+
+
+def whole(example, ranks):
+    """Options for sizes that not every number of ranks divides."""
+    cut = {name: CUT[name][1] for name, _ in sizes_of(example) if name in CUT}
+    return settings({**cut, **as_many_as_ranks(example, ranks)})
+
+
+def shapes(example, ranks):
     """Sizes to run with: small, odd where all sides may be, and larger."""
-    names = re.findall(r"(?:^size |, )(\w+) = ", "\n".join(line for line in example.read_text().splitlines() if line.startswith("size")))
+    names = [name for name, _ in sizes_of(example)]
     if names == ["N"]:
         return [["N=1024"], ["N=1001"], ["N=65537"], ["N=1048576"]]
-    if "T" in names:  # tokens, cut by ranks
-        return [[f"{n}={24 if n == 'T' else 10 + k}" for k, n in enumerate(names)], [f"{n}={96 if n == 'T' else 33 + k}" for k, n in enumerate(names)]]
-    return [[f"{n}={2 + 3 * k}" for k, n in enumerate(names)], [f"{n}={9 + 4 * k}" for k, n in enumerate(names)]]
+    given = {**CUT, **{name: (each, each) for name, each in as_many_as_ranks(example, ranks).items()}}
+    return [[f"{n}={given.get(n, (2 + 3 * k, 9 + 4 * k))[turn]}" for k, n in enumerate(names)] for turn in (0, 1)]
 
 
 def right():
@@ -97,19 +123,18 @@ def right():
     ran = schedules = 0
     for example in examples:
         groups = int((re.search(r"^groups (\d+)", example.read_text(), re.M) or [0, 1])[1])
-        whole = ["--set", "T=96"] if "size T" in example.read_text() else []  # tokens, which the ranks get as many of
-        found = tuned(example, "--machine", "ring:3", "--ranks", 3, *whole)
+        found = tuned(example, "--machine", "ring:3", "--ranks", 3, *whole(example, 3))
         scripts = [""] + [found["candidates"][k]["script"] for k in found["ranking"] if found["candidates"][k]["script"]]
         expected = {}
         for number, script in enumerate(scripts[:arguments.schedules + 1]):
             try:
-                folder = made(f"{example.stem}_{number}", example, 3, script, ["threads", "mpi"], *whole)
+                folder = made(f"{example.stem}_{number}", example, 3, script, ["threads", "mpi"], *whole(example, 3))
             except RuntimeError as error:
                 failed += 1
                 print(f"{example.stem}: {script}: {error}")
                 continue
             schedules += 1
-            for sizes in shapes(example):
+            for sizes in shapes(example, 3):
                 for start in (["./" + next(folder.glob("*_threads")).name],
                               ["mpirun", "--oversubscribe", "-n", 3 * groups, "./" + next(folder.glob("*_mpi")).name]):
                     try:
@@ -166,7 +191,7 @@ def fused():
 
 
 def tools():
-    return types.SimpleNamespace(chorale=arguments.chorale, work=work, run=run, tuned=tuned, shapes=shapes, examples=examples)
+    return types.SimpleNamespace(chorale=arguments.chorale, work=work, run=run, tuned=tuned, whole=whole, shapes=shapes, examples=examples)
 
 
 def scattered():

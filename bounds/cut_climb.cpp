@@ -1,8 +1,8 @@
 // The same climb as of partitions (partition_climb.h), over sets: Newton's method for the ratio of chunks to
 // capacity, ranks that come in or go out one at a time as long as chunks - ratio * capacity grows, and
 // changes at random from the best set, with a fixed seed. It begins with the groups that fast links join,
-// single ranks, all but one, and sides of rank numbers: in the rows of a mesh all chunks of all rows enter its
-// first column, and no single rank shows more than a row's share of that.
+// single ranks, all but one, and sides of rank numbers: in the rows of a mesh all chunks of all rows enter
+// its first column, and no single rank shows more than a row's share of that.
 #include "bounds/cut_climb.h"
 
 #include <algorithm>

@@ -16,10 +16,10 @@
 
 namespace chorale {
 
-// The tightest cut over all destinations, or those that are given: prices 1 of the cut's links and limits. Nothing without chunks. A
-// bound whatever the limits are; where they are neither ports nor come from switches there may be a tighter
-// one (bounds/capacity_network.h). Requires that all chunks can reach their destinations. Once `stop` is
-// true, the tightest of the cuts examined.
+// The tightest cut over all destinations, or those that are given: prices 1 of the cut's links and limits.
+// Nothing without chunks. A bound whatever the limits are; where they are neither ports nor come from
+// switches there may be a tighter one (bounds/capacity_network.h). Requires that all chunks can reach their
+// destinations. Once `stop` is true, the tightest of the cuts examined.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&,
                                        const std::atomic<bool>* stop = nullptr,
                                        const std::vector<Rank>& destinations = {});

@@ -20,6 +20,7 @@
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 #include "library/select.h"
 
 namespace chorale {
@@ -109,16 +110,10 @@ RunRow measure(const Contestant& candidate, std::optional<int> point, const Coll
 
 // The names of nccl-tests.
 std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::Float32:
-      return "float";
-    case ElementType::Float64:
-      return "double";
-    case ElementType::Float16:
-      return "half";
-    default:
-      return to_string(type);
-  }
+  return type == ElementType::Float32   ? "float"
+         : type == ElementType::Float64 ? "double"
+         : type == ElementType::Float16 ? "half"
+                                        : to_string(type);
 }
 
 // A row of the table: one algorithm, size, type and operation, in both modes.
@@ -190,8 +185,9 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   // The names of out of place and in place stand over their first columns.
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
   std::string text =
-      fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
-                  collective.ranks, command.gpus ? " with a GPU each" : "", command.options.iterations) +
+      fmt::format("# {}, {} as processes{}; times are medians of {}\n", name_of(collective),
+                  counted(collective.ranks, "rank"), command.gpus ? " with a GPU each" : "",
+                  command.options.iterations) +
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
       fmt::format("# Out of bounds values : {} {}\n", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED");
   if (collective.combining && command.options.check)
@@ -273,15 +269,10 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
 
 // Sizes are computed before MPI starts, so that a range that is wrong is an error of the command line.
 Outcome perform(const BenchCommand& command, Supervisor&) {
-  try {
-    if (!started_by_mpirun())
-      throw InputError("bench", "this process was not started by mpirun",
-                       "use mpirun -n 4 chorale bench ...");
-    sizes(command);
-    return bench(command, *join_processes());
-  } catch (const Hang& hang) {
-    throw hung("bench", hang);
-  }
+  if (!started_by_mpirun())
+    throw InputError("bench", "this process was not started by mpirun", "use mpirun -n 4 chorale bench ...");
+  sizes(command);
+  return bench(command, *join_processes());
 }
 
 }  // namespace chorale

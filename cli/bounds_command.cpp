@@ -127,12 +127,12 @@ std::string next_line(const Bounds& known) {
 }  // namespace
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
-  const Topology topology = machine(command.question.topology, command.question.changes);
+  const Topology topology = machine(command.question.machine, command.question.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
-  const Collective collective = communication(command.question, topology);
+  const Collective collective = communication(command.question.collective, topology, command.question);
   const std::string heading = fmt::format("{}, {}: {}, {} per block{}\n", topology.name, name_of(collective),
-                                          counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
-                                          under_abilities(topology));
+                                          counted(topology.ranks, "rank"),
+                                          counted(command.asked.chunks, "chunk"), under_abilities(topology));
   // The bounds found so far hold, whatever the outcome of the next.
   const auto publish = [&](const std::string& text, const std::string& next) {
     supervisor.publish([text, next](Stopped stopped) -> Outcome {
@@ -142,12 +142,11 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
     supervisor.progress().show("bounding");
   };
   publish(heading, kAnySchedule);
-  const Bounds known =
-      bounds(topology, collective,
-             {.chunks = command.chunks, .steps = command.steps, .progress = [&](const Bounds& so_far) {
-                publish(heading + in_words(bounded, so_far), next_line(so_far));
-              }});
-  return {.text = heading + in_words(bounded, known)};
+  BoundsQuestion asked = command.asked;
+  asked.progress = [&](const Bounds& so_far) {
+    publish(heading + in_words(bounded, so_far), next_line(so_far));
+  };
+  return {.text = heading + in_words(bounded, bounds(topology, collective, asked))};
 }
 
 }  // namespace chorale

@@ -89,17 +89,13 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
   if (!started_by_mpirun())
     throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
                      fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
-  try {
-    const auto session = join_processes();
-    CalibrateOptions options = command.options;
-    supervisor.want_progress(command.progress);
-    if (rank_of(*session) == 0) options.progress = supervisor.doing();
-    const Calibration calibration = calibrate(topology, *session, options);
-    if (rank_of(*session) != 0) return {};
-    return outcome_of(command, calibration);
-  } catch (const Hang& hang) {
-    throw hung("calibrate", hang);
-  }
+  const auto session = join_processes();
+  CalibrateOptions options = command.options;
+  supervisor.want_progress(command.progress);
+  if (rank_of(*session) == 0) options.progress = supervisor.doing();
+  const Calibration calibration = calibrate(topology, *session, options);
+  if (rank_of(*session) != 0) return {};
+  return outcome_of(command, calibration);
 }
 
 }  // namespace chorale

@@ -36,16 +36,16 @@ Outcome outcome_of(const ClassicCommand& command, const Result& result, const Su
 }  // namespace
 
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
-  if (command.name == "list") return {.text = known_algorithms()};
+  if (command.question.name == "list") return {.text = known_algorithms()};
   const Topology topology = machine(command.topology, command.changes);
   // Called once, when the schedule is made, with a result that has no claims.
-  const auto found = [&](const Result& unbounded) {
+  ClassicQuestion question = command.question;
+  question.found = [&](const Result& unbounded) {
     supervisor.publish([&, unbounded](Stopped stopped) {
       return outcome_of(command, unbounded, supervisor, exit_code_of(stopped));
     });
   };
-  const Result result = classic(
-      topology, {.name = command.name, .chunks = command.chunks, .root = command.root, .found = found});
+  const Result result = classic(topology, question);
   supervisor.take_floor();
   return outcome_of(command, result, supervisor, kFound);
 }

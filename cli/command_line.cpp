@@ -1,11 +1,11 @@
-// The commands and their options are registered with CLI11, each command filling a struct of its own; the
+// The asked command and its options are registered with CLI11, each command filling a struct of its own; the
 // final callback of the command that was typed copies its struct into the variant. What CLI11 reports badly
 // is refused here, before or after it parses: unknown commands, unknown options, an argument too many.
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <memory>
 #include <sstream>
-#include <stdexcept>
 
 #include "cli/help.h"
 #include "cli/option_kinds.h"
@@ -14,40 +14,85 @@
 namespace chorale {
 namespace {
 
-using Apps = std::vector<const CLI::App*>;
-
 // Those that are registered: without a filter CLI11 returns the ones that were parsed.
-Apps commands_of(const CLI::App& app) {
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](CLI::App*) { return true; });
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The overview, in the order in which people come to need them.
-const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
-    {"Find algorithms",
-     {"optimize", "job", "frontier", "synthesize", "compose", "classic", "bounds", "alltoallv"}},
-    {"See and verify", {"show", "check", "compare"}},
-    {"Machines", {"topology", "design", "calibrate"}},
-    {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},
-    {"Libraries for many sizes and groups", {"library"}},
-    {"Place parallel axes", {"place", "order", "reshard", "hierarchy"}},
-    {"Tensor programs", {"transform", "compile", "tune"}},
-    {"This program", {"completion", "manual"}},
+struct CommandRow {
+  Text name;
+  void (*register_in)(CLI::App&, Command& parsed);
 };
 
-// Commands are listed in the order in which they are added, and groups in that of their first ones.
-void in_groups(CLI::App& app) {
-  for (const auto& [title, names] : kGroups)
-    for (const Text& name : names) app.get_subcommand(name)->group(title);
-  for (const CLI::App* each : commands_of(app))
-    if (each->get_group() == CLI::App().get_group())
-      throw std::logic_error("no group has " + each->get_name());
+// The overview.
+const std::vector<std::pair<Text, std::vector<CommandRow>>> kGroups = {
+    {"Find algorithms",
+     {{"optimize", optimize_options},
+      {"job", job_options},
+      {"synthesize", synthesize_options},
+      {"frontier", frontier_options},
+      {"compose", compose_options},
+      {"classic", classic_options},
+      {"bounds", bounds_options},
+      {"alltoallv", alltoallv_options}}},
+    {"See and verify", {{"check", check_options}, {"show", show_options}, {"compare", compare_options}}},
+    {"Machines",
+     {{"topology", topology_options}, {"design", design_options}, {"calibrate", calibrate_options}}},
+    {"Run and emit",
+     {{"run", run_options},
+      {"emit", emit_options},
+      {"simulate", simulate_options},
+      {"program", program_options},
+      {"bench", bench_options}}},
+    {"Libraries for many sizes and groups", {{"library", library_options}}},
+    {"Place parallel axes",
+     {{"hierarchy", hierarchy_options},
+      {"place", place_options},
+      {"order", order_options},
+      {"reshard", reshard_options}}},
+    {"Tensor programs",
+     {{"transform", transform_options}, {"compile", compile_options}, {"tune", tune_options}}},
+    {"This program", {{"completion", completion_options}, {"manual", manual_options}}},
+};
+
+bool is_command(const Text& name) {
+  return std::ranges::any_of(kGroups, [&](const auto& group) {
+    return std::ranges::find(group.second, name, &CommandRow::name) != group.second.end();
+  });
 }
 
 // Of commands without others below them.
 void quiet_option(CLI::App& app, bool& quiet) {
   if (commands_of(app).empty()) app.add_flag("-q,--quiet", quiet, "Print nothing but errors");
-  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    quiet_option(*command, quiet);
+  for (CLI::App* command : commands_of(app)) quiet_option(*command, quiet);
+}
+
+// The program with the command that the words begin with. All are registered for the overview, and for a
+// word that is none of them: four fifths of the instructions of a start, so not for each command.
+std::unique_ptr<CLI::App> program(const std::vector<Text>& words, Invocation& parsed) {
+  auto app = std::make_unique<CLI::App>("Provably best collective communication algorithms for your machine.",
+                                        "chorale");
+  app->set_version_flag("--version", kVersion);
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->footer(
+      "'chorale optimize MACHINE COLLECTIVE' is where most begin; 'chorale help COMMAND' has exit codes and\n"
+      "examples.");
+  app->require_subcommand(1);
+  if (words == std::vector<Text>{"--version"}) return app;
+  const Text first = words.empty() ? "" : words.front();
+  const bool one = is_command(first);
+  for (const auto& [title, commands] : kGroups)
+    for (const CommandRow& command : commands) {
+      if (one && command.name != first) continue;
+      command.register_in(*app, parsed.command);
+      app->get_subcommand(command.name)->group(title);
+    }
+  quiet_option(*app, parsed.quiet);
+  return app;
 }
 
 // "help frontier" and "version" are what people type; and nothing, the first time.
@@ -127,42 +172,30 @@ void silence(Command& command) {
 
 }  // namespace
 
+CommandText described_program() {
+  Invocation unused;
+  return described(*program({}, unused));
+}
+
 // Help is an exception of CLI11 (CLI::Success): its text is caught as a command of its own, Message.
 Invocation parse_command_line(int argc, const char* const* argv) {
   Invocation parsed;
-  CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
-  app.set_version_flag("--version", kVersion);
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.footer(
-      "'chorale optimize MACHINE COLLECTIVE' is where most begin; 'chorale help COMMAND' has exit codes and\n"
-      "examples.");
-  app.require_subcommand(1);
-  optimize_options(app, parsed.command);
-  job_options(app, parsed.command);
-  search_options(app, parsed.command);
-  compare_options(app, parsed.command);
-  topology_options(app, parsed.command);
-  program_options(app, parsed.command);
-  library_options(app, parsed.command);
-  placement_options(app, parsed.command);
-  workload_options(app, parsed.command);
-  manual_options(app, parsed.command);
-  quiet_option(app, parsed.quiet);
-  in_groups(app);
   std::vector<Text> words = as_options(argc, argv);
-  require_known_commands(app, words);
+  const std::unique_ptr<CLI::App> app = program(words, parsed);
+  require_known_commands(*app, words);
   std::ranges::reverse(words);  // as CLI11 takes them
   try {
-    app.parse(words);
+    app->parse(words);
   } catch (const CLI::Success& help) {
     std::ostringstream out, unused;
-    app.exit(help, out, unused);
+    app->exit(help, out, unused);
     return {.command = Message{out.str()}};
   } catch (const CLI::ParseError& error) {
-    throw refusal(app, error);
+    throw refusal(*app, error);
   }
   // After the command has been parsed whole, since two options together are wrong.
-  require_one_document(innermost(app));
+  require_one_document(innermost(*app));
+  parsed.name = path_of(innermost(*app)).substr(app->get_name().size() + 1);
   if (parsed.quiet) silence(parsed.command);
   return parsed;
 }

@@ -22,8 +22,7 @@ std::string text_of(const Comparison& comparison) {
 }
 
 Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, Stopped stopped) {
-  Outcome outcome{.text = text_of(comparison), .notes = comparison.notes};
-  if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
+  Outcome outcome{.exit_code = exit_code_of(stopped), .text = text_of(comparison), .notes = comparison.notes};
   if (!command.json.empty()) deliver(command.json, to_json(comparison), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(comparison), outcome);
   if (command.svg.empty()) return outcome;

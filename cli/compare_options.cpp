@@ -17,15 +17,13 @@ void compare_options(CLI::App& app, Command& parsed) {
           "  chorale compare examples/node.xml dgx-a100:2 --nodes 4 alltoall");
   auto options = values_of<CompareCommand>(sub, parsed);
   const auto side = [&](const Text& name, Text& target) {
-    sub->add_option(name, target, "A machine ('chorale topology list'), a file of one, or a result")
-        ->required()
-        ->option_text("MACHINE|RESULT");
+    argument(sub, name, target, "MACHINE|RESULT",
+             "A machine ('chorale topology list'), a file of one, or a result");
   };
   side("first", options->first);
   side("second", options->second);
-  sub->add_option("collectives", options->question.collectives,
-                  "Of machines: some of " + joined(collective_names()) + " (the five usual ones)")
-      ->option_text("COLLECTIVE ...");
+  text(sub, "collectives", options->question.collectives, "COLLECTIVE ...",
+       "Of machines: some of " + joined(collective_names()) + " (the five usual ones)");
   machine_changes(sub, options->question.changes);
   rising_sizes(sub, "--sizes", options->question.message_bytes,
                "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");

@@ -75,9 +75,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   const Stopped why = cut_short(machine, supervisor);
   if (why != Stopped::No) text += "cut short (" + name_of(why) + "): there may be better ones\n";
   // As of 'tune': a schedule that computes something else is worse than a search that was cut.
-  return {.exit_code = !errors.empty()      ? kWrongData
-                       : why != Stopped::No ? exit_code_of(why)
-                                            : kFound,
+  return {.exit_code = !errors.empty() ? kWrongData : exit_code_of(why),
           .text = text,
           .files = std::move(compiled.files),
           .errors = errors};

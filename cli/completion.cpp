@@ -7,6 +7,8 @@
 // the option that still awaits its value.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "api/work_folder.h"
 #include "cli/manual.h"
 #include "ir/words.h"
@@ -87,28 +89,39 @@ std::string offered(const Offers& offers) {
   return joined(words, " ");
 }
 
+// Calls row(key, words) for each value that completes. Keys are "topology show --html", or "topology show 1"
+// for the first positional argument; "+" is for all further ones of an argument that may be repeated.
+void for_each_value(const CommandText& command, const std::vector<std::string>& machines,
+                    const std::function<void(const std::string& key, const std::string& words)>& row) {
+  int place = 0;
+  for (const OptionText& option : command.options) {
+    if (option.value.empty()) continue;
+    std::vector<std::string> keys = option.names;
+    if (keys.empty()) keys = {std::to_string(++place)};
+    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
+    for (const std::string& key : keys) row(place_of(command) + key, offered(offers_for(option, machines)));
+  }
+}
+
+// "show" of "chorale topology show".
+std::string last_word(const CommandText& command) {
+  return command.path.substr(command.path.rfind(' ') + 1);
+}
+
 // The contents of two associative arrays, a line per key.
 struct BashTables {
   std::string options = {}, values = {};
 };
 
-// Keys are "topology show --html", or "topology show 1" for the first positional argument; "+" is for all
-// further ones of an argument that may be repeated.
 void tabulate(const CommandText& command, const std::vector<std::string>& machines, BashTables& tables) {
   const std::string at = place_of(command);
   std::vector<std::string> names, commands;
-  int place = 0;
-  for (const OptionText& option : command.options) {
+  for (const OptionText& option : command.options)
     names.insert(names.end(), option.names.begin(), option.names.end());
-    if (option.value.empty()) continue;
-    const std::string words = offered(offers_for(option, machines));
-    std::vector<std::string> keys = option.names;
-    if (keys.empty()) keys = {std::to_string(++place)};
-    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
-    for (const std::string& key : keys) tables.values += fmt::format("  [\"{}{}\"]=\"{}\"\n", at, key, words);
-  }
-  for (const CommandText& below : command.commands)
-    commands.push_back(below.path.substr(below.path.rfind(' ') + 1));
+  for_each_value(command, machines, [&](const std::string& key, const std::string& words) {
+    tables.values += fmt::format("  [\"{}\"]=\"{}\"\n", key, words);
+  });
+  for (const CommandText& below : command.commands) commands.push_back(last_word(below));
   if (!commands.empty()) tables.values += fmt::format("  [\"{}1\"]=\"{}\"\n", at, joined(commands, " "));
   // A blank, since bash has no empty keys.
   tables.options += fmt::format("  [\"{}\"]=\"{}\"\n", at.empty() ? " " : at, joined(names, " "));
@@ -193,19 +206,13 @@ void tabulate(const CommandText& command, const std::vector<std::string>& machin
   };
   const std::string key = at.empty() ? " " : at;  // a blank, as in bash
   std::string names, commands;
-  int place = 0;
-  for (const OptionText& option : command.options) {
+  for (const OptionText& option : command.options)
     for (const std::string& name : option.names)
       names += name + ":" + option.help.substr(0, option.help.find('\n')) + "\n";
-    if (option.value.empty()) continue;
-    std::vector<std::string> keys = option.names;
-    if (keys.empty()) keys = {std::to_string(++place)};
-    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
-    for (const std::string& each : keys)
-      tables.values += row(at + each, offered(offers_for(option, machines)));
-  }
-  for (const CommandText& below : command.commands)
-    commands += below.path.substr(below.path.rfind(' ') + 1) + ":" + below.help + "\n";
+  for_each_value(command, machines, [&](const std::string& each, const std::string& words) {
+    tables.values += row(each, words);
+  });
+  for (const CommandText& below : command.commands) commands += last_word(below) + ":" + below.help + "\n";
   tables.options += row(key, names);
   if (!commands.empty()) tables.commands += row(key, commands);
   for (const CommandText& below : command.commands) tabulate(below, machines, tables);
@@ -248,8 +255,8 @@ void fish_lines(const CommandText& command, const std::vector<std::string>& mach
   }
   for (const CommandText& below : command.commands) {
     lines += fmt::format("complete -c chorale -n {} -f -a {} -d {}\n",
-                         quoted("__chorale_at " + at.substr(0, at.size() - !at.empty())),
-                         below.path.substr(below.path.rfind(' ') + 1), quoted(below.help));
+                         quoted("__chorale_at " + at.substr(0, at.size() - !at.empty())), last_word(below),
+                         quoted(below.help));
     fish_lines(below, machines, lines);
   }
 }

@@ -18,17 +18,13 @@ namespace {
 // Only points on the frontier are listed; the file has all.
 Outcome outcome_of(const ComposeCommand& command, const Composition& composition,
                    const Supervisor& supervisor) {
-  const Stopped stopped = supervisor.stopped();
   const Result& result = composition.result;
-  std::vector<int> listed;
-  for (int i = 0; i < std::ssize(result.points); ++i)
-    if (result.points[i].on_frontier) listed.push_back(i);
+  const std::vector<int> listed = chosen_points("", result, {}, false);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
   // By the numbers of the table, which those of the file are.
   for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
-  Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
-                  .text = text + bound_line(result)};
+  Outcome outcome{.exit_code = exit_code_of(supervisor.stopped()), .text = text + bound_line(result)};
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   return outcome;
 }
@@ -37,30 +33,28 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
 
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
-  const Topology topology = machine(command.question.topology, command.question.changes);
-  const Collective collective = communication(command.question, topology);
+  const Topology topology = machine(command.question.machine, command.question.changes);
+  const Collective collective = communication(command.question.collective, topology, command.question);
   // Without an outline all known ones are tried, so the first point may come long before the last.
-  ComposeOptions options{
-      .min_chunks = command.min_chunks,
-      .max_chunks = command.max_chunks,
-      .stop = supervisor.stop(),
-      .found = [&](const Composition& so_far) {
-        supervisor.publish([&, so_far](Stopped) { return outcome_of(command, so_far, supervisor); });
-        supervisor.progress().show(
-            fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
-      }};
+  ComposeOptions options = command.options;
+  options.stop = supervisor.stop();
+  options.found = [&](const Composition& so_far) {
+    supervisor.publish([&, so_far](Stopped) { return outcome_of(command, so_far, supervisor); });
+    supervisor.progress().show(
+        fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
+  };
   if (!command.outline.empty())
-    options.outline = read_outline(command.outline, command.question.topology, command.question.changes);
+    options.outline = read_outline(command.outline, command.question.machine, command.question.changes);
   const Composition composition = compose(topology, collective, options);
   supervisor.take_floor();
   // No division fits, which more time would not change; or a limit came before the first one, which it would.
   if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
-    throw InputError("compose " + command.question.topology,
+    throw InputError("compose " + command.question.machine,
                      "no division of the machine into equal groups makes this " + name_of(collective),
                      "use 'chorale frontier', or give stages with --outline");
   if (composition.result.points.empty())  // a result of no schedule is none
     return {.exit_code = exit_code_of(supervisor.stopped()),
-            .errors = {InputError("compose " + command.question.topology,
+            .errors = {InputError("compose " + command.question.machine,
                                   "nothing was composed (" + name_of(supervisor.stopped()) + ")",
                                   "raise --time-limit")
                            .what()}};

@@ -97,8 +97,7 @@ std::string in_words(const Design& design) {
 // JSON also of a design without a graph; the machine, its page and results only of one with.
 Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped) {
   design.stopped = stopped;
-  Outcome outcome{.text = in_words(design)};
-  if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
+  Outcome outcome{.exit_code = exit_code_of(stopped), .text = in_words(design)};
   if (!command.json.empty()) deliver(command.json, to_json(design), outcome);
   if (design.best.empty()) return outcome;
   if (!command.output.empty()) deliver(command.output, to_json(design.machine), outcome);

@@ -11,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -80,9 +81,10 @@ Outcome perform(const EmitCommand& command, Supervisor&) {
     if (options.epilogue) written += who_completes(compiled.completed_by);
   }
   if (files.empty())
-    throw InputError(command.file,
-                     fmt::format("none of its {} points on the frontier can be written", chosen.size()),
-                     fmt::format("point {}: {}", chosen.front(), first_reason));
+    throw InputError(
+        command.file,
+        fmt::format("none of its {} on the frontier can be written", counted(std::ssize(chosen), "point")),
+        fmt::format("point {}: {}", chosen.front(), first_reason));
   return {.exit_code = refused.empty() ? kFound : kBadInput,
           .text = written,
           .files = std::move(files),

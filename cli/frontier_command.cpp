@@ -87,9 +87,8 @@ std::string in_words(const RepairNews& news, const Result& result) {
       fmt::format("repaired {}: {} of {} sends had lost their link\n", news.file, repair.lost, repair.sends) +
       "  old:     " + rate(news.before, repair.before) +
       "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be\n");
-  const auto best = std::ranges::min_element(
-      result.points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
-  if (best != result.points.end()) text += "  now:     " + rate(result.topology, best->cost);
+  if (const Point* const best = fastest_rate(result))
+    text += "  now:     " + rate(result.topology, best->cost);
   return text;
 }
 
@@ -127,12 +126,12 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
     return outcome;
   }
   if (!command.search.question.changes.any())
-    question.places = {{.machine = command.search.question.topology,
+    question.places = {{.machine = command.search.question.machine,
                         .group = "all",
                         .collective = name_of(question.collective),
                         .ranks = question.topology.ranks,
                         .root = question.collective.root,
-                        .hosts = hosts_of(command.search.question.topology),
+                        .hosts = hosts_of(command.search.question.machine),
                         .members = fmt::format("{}", fmt::join(no_renumbering(question.topology).ranks, " ")),
                         .numbering = to_json(question.numbering)}};
   Result result = frontier(question.topology, question.collective, question.options);
@@ -151,15 +150,15 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   const SearchSettings& search = command.search;
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.question.topology, search.question.changes);
-  const Collective collective = communication(search.question, topology);
+  const Topology topology = machine(search.question.machine, search.question.changes);
+  const Collective collective = communication(search.question.collective, topology, search.question);
   FrontierOptions options = options_of(command, collective, stop);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {
     const Result old = read_sound_result(command.repair);
     news =
         RepairNews{.file = command.repair,
-                   .repair = repair(old, search.question.topology, search.question.changes, collective, stop),
+                   .repair = repair(old, search.question.machine, search.question.changes, collective, stop),
                    .before = old.topology};
     options.known = news->repair.known;
     // What was patched is of these, and is to be found again.

@@ -33,14 +33,6 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   return chosen;
 }
 
-// The option struct has no machine of its own: a group by name needs that of the question.
-Collective communication(const QuestionSettings& question, const Topology& topology) {
-  CollectiveOptions options = question.options;
-  options.machine = question.topology;
-  options.changes = question.changes;
-  return communication(question.collective, topology, options);
-}
-
 // Errors in a script cite where it is from: the option, or its file.
 Workload read_workload(const WorkloadInput& input) {
   const Workload workload = read_workload(input.file, input.settings);

@@ -13,9 +13,6 @@ namespace chorale {
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
 
-// The collective of a question; the machine is the question's.
-Collective communication(const QuestionSettings&, const Topology&);
-
 // The file, with the requested transformations applied.
 Workload read_workload(const WorkloadInput&);
 

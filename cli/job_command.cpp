@@ -60,7 +60,8 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
     outcome.notes.push_back(shown(fmt::format("{} of {} left out: no collective of one size for all ranks",
                                               counted(times, "call"), operation)));
   // Without a machine the list is all, and its JSON has no comparison.
-  if (command.machine.empty()) {
+  JobQuestion question = command.question;
+  if (question.machine.empty()) {
     if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
     return outcome;
   }
@@ -73,22 +74,17 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
     return listed;
   });
   const std::unique_ptr<AnswerFile> library =
-      command.library.empty() ? nullptr : open_answers(command.library, false);
-  JobQuestion question{.machine = command.machine,
-                       .library = library.get(),
-                       .library_name = command.library,
-                       .baselines = command.baselines,
-                       .search_time = command.search_time,
-                       .stop = supervisor.stop(),
-                       .progress = supervisor.doing()};
+      question.library_name.empty() ? nullptr : open_answers(question.library_name, false);
+  question.library = library.get();
+  question.stop = supervisor.stop();
+  question.progress = supervisor.doing();
   // A limit ends the search that runs and those after it; rows without a time have dashes.
   const JobGain gain = job_gain(job, question);
   supervisor.take_floor();
-  if (const Stopped stopped = supervisor.stopped(); stopped != Stopped::No)
-    outcome.exit_code = exit_code_of(stopped);
-  outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
-  if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);
-  if (!command.json.empty()) deliver(command.json, to_json(job, &gain, command.machine), outcome);
+  outcome.exit_code = exit_code_of(supervisor.stopped());
+  outcome.text += "\n" + compared(gain) + in_words(gain, question.machine) + "\n";
+  if (!command.spec.empty()) deliver(command.spec, library_spec(gain, question.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, to_json(job, &gain, question.machine), outcome);
   return outcome;
 }
 

@@ -17,12 +17,13 @@ void job_options(CLI::App& app, Command& parsed) {
           "  chorale job examples/calls.csv --machine dgx-a100:2 --search-time 1");
   auto options = std::make_shared<JobCommand>();
   argument(sub, "traces", options->traces, "TRACE...", "Traces and logs of the job");
-  text(sub, "--machine", options->machine, "MACHINE",
+  text(sub, "--machine", options->question.machine, "MACHINE",
        "Compare there, by predicted times: a name of 'chorale topology list', or a file");
-  text(sub, "--library", options->library, "FILE",
+  text(sub, "--library", options->question.library_name, "FILE",
        "Take the algorithms of this library, built for that machine, instead of short searches");
-  baselines(sub, options->baselines);
-  duration(sub, "--search-time", options->search_time, "Search each collective of each level for T (2s)");
+  baselines(sub, options->question.baselines);
+  duration(sub, "--search-time", options->question.search_time,
+           "Search each collective of each level for T (2s)");
   file_to_write(sub, "--spec", options->spec,
                 "Write the specification of a library for this job there, for 'chorale library build'");
   file_to_write(sub, "--json", options->json, "Write the calls, and the comparison, there");
@@ -30,9 +31,9 @@ void job_options(CLI::App& app, Command& parsed) {
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
     // Groups of a job become levels of the machine; without one neither option has a meaning.
-    if (options->machine.empty() && !options->library.empty())
+    if (options->question.machine.empty() && !options->question.library_name.empty())
       throw InputError("--library", "is of a machine", "name it: --machine MACHINE");
-    if (options->machine.empty() && !options->spec.empty())
+    if (options->question.machine.empty() && !options->spec.empty())
       throw InputError("--spec", "is of a machine", "name it: --machine MACHINE");
     parsed = *options;
   });

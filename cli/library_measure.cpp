@@ -63,24 +63,15 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
   if (!started_by_mpirun())
     throw InputError("library measure", "this process was not started by mpirun",
                      "use mpirun -n 4 chorale library measure ...");
-  try {
-    const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
-    const auto session = join_processes(command.all_own);
-    MeasureOptions options{.over = command.over.value_or(MeasuredOver::Mpi),
-                           .bytes = command.bytes,
-                           .rounds = command.rounds,
-                           .times = command.times,
-                           .all_own = command.all_own,
-                           .timeout = command.patience};
-    supervisor.want_progress(command.progress);
-    // Measurements are collective, but one process reports.
-    if (rank_of(*session) == 0) options.progress = supervisor.doing();
-    const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
-    if (rank_of(*session) != 0) return {};
-    return {.text = in_words(rows, options.over) + (command.all_own ? forced_in_words(rows) : "")};
-  } catch (const Hang& hang) {
-    throw hung("library measure", hang);
-  }
+  const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
+  MeasureOptions options = command.measuring;
+  const auto session = join_processes(options.all_own);
+  supervisor.want_progress(command.progress);
+  // Measurements are collective, but one process reports.
+  if (rank_of(*session) == 0) options.progress = supervisor.doing();
+  const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
+  if (rank_of(*session) != 0) return {};
+  return {.text = in_words(rows, options.over) + (options.all_own ? forced_in_words(rows) : "")};
 }
 
 }  // namespace chorale

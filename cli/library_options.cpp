@@ -21,17 +21,14 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action a
 void place_options(CLI::App* sub, AnswerPlace& place) {
   text(sub, "--group", place.group, "GROUP",
        "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
-  sub->add_option_function<Text>(
-         "--ranks",
-         [&place](const Text& t) {
-           place.members = t;
-           std::ranges::replace(place.members, ',', ' ');
-           if (place.members.find_first_not_of("0123456789 ") != Text::npos)
-             throw InputError("--ranks", "'" + t.substr(0, 60) + "' is not a list of ranks",
-                              "write 0,8,16,24");
-         },
-         "Of these ranks of the machine, which is built again")
-      ->option_text("N,N,...");
+  value(sub, "--ranks", "N,N,...", "Of these ranks of the machine, which is built again",
+        [&place](const Text& t) {
+          place.members = t;
+          std::ranges::replace(place.members, ',', ' ');
+          if (place.members.find_first_not_of("0123456789 ") != Text::npos)
+            throw InputError("--ranks", "'" + t.substr(0, 60) + "' is not a list of ranks",
+                             "write 0,8,16,24");
+        });
   integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
 
@@ -82,9 +79,9 @@ void merge_options(CLI::App* app, Command& parsed) {
   });
 }
 
-void carrier(CLI::App* app, std::optional<MeasuredOver>& over, const Text& help) {
-  choice<std::optional<MeasuredOver>>(app, "--over", over,
-                                      {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
+template <typename Target>
+void carrier(CLI::App* app, Target& over, const Text& help) {
+  choice<Target>(app, "--over", over, {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
 }
 
 // Sizes are dense here, since a plan is written for each range in which one point is the fastest: the borders
@@ -185,24 +182,23 @@ void library_options(CLI::App& app, Command& parsed) {
           kPlainExitCodes +
           "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --bytes 1K,64K");
   auto measured = file_of(measure, parsed, Action::Measure);
-  // From where latency decides to where the rate does; each size costs rounds on all processes.
-  measured->bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};
+  MeasureOptions& measuring = measured->measuring;
   argument(measure, "machine", measured->place.machine, "MACHINE",
            "As it was named when the library was built");
-  sizes(measure, "--bytes", measured->bytes,
+  sizes(measure, "--bytes", measuring.bytes,
         "Messages of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
-  carrier(measure, measured->over,
+  carrier(measure, measuring.over,
           "What carries the messages; with nccl each process has a GPU of its host, round-robin (mpi)");
-  choice<bool>(measure, "--own", measured->all_own, {{"chosen", false}, {"all", true}},
+  choice<bool>(measure, "--own", measuring.all_own, {{"chosen", false}, {"all", true}},
                "Of MPI's own: as it chooses, or also each algorithm that its settings can force (chosen)");
-  integer(measure, "--rounds", measured->rounds, 1, 10'000, "N",
+  integer(measure, "--rounds", measuring.rounds, 1, 10'000, "N",
           "Repetitions; each measures all, round-robin (5)");
-  integer(measure, "--times", measured->times, 1, 100'000, "N", "Each, in a round (10)");
-  duration(measure, "--wait", measured->patience, "Give up when a rank waits longer than T (60)");
+  integer(measure, "--times", measuring.times, 1, 100'000, "N", "Each, in a round (10)");
+  duration(measure, "--wait", measuring.timeout, "Give up when a rank waits longer than T (60)");
   limits(measure, measured->limits, " and keep what was measured");
   progress(measure, measured->progress);
   measure->final_callback([measured, &parsed] {
-    if (measured->all_own && measured->over == MeasuredOver::Nccl)
+    if (measured->measuring.all_own && measured->measuring.over == MeasuredOver::Nccl)
       throw InputError("--own", "NCCL's algorithms cannot be forced one by one", "measure --over mpi");
     parsed = *measured;
   });

@@ -30,8 +30,13 @@ Limits limits_of(const Command& command) {
 int main_of(int argc, char** argv) {
   const Invocation asked = parse_command_line(argc, argv);
   Supervisor supervisor(limits_of(asked.command), asked.quiet);
-  const Outcome outcome = supervisor.run(
-      [&] { return std::visit([&](const auto& each) { return perform(each, supervisor); }, asked.command); });
+  const Outcome outcome = supervisor.run([&] {
+    try {
+      return std::visit([&](const auto& each) { return perform(each, supervisor); }, asked.command);
+    } catch (const Hang& hang) {
+      throw hung(asked.name, hang);
+    }
+  });
   say(outcome, asked.quiet);
   return outcome.exit_code;
 }

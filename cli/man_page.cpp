@@ -2,6 +2,7 @@
 // and examples, since manuals have sections for these.
 #include <fmt/format.h>
 
+#include <map>
 #include <sstream>
 
 #include "cli/manual.h"
@@ -13,22 +14,12 @@ namespace {
 // The text verbatim, with roff's special characters escaped. '-' would become a hyphen, with which a pasted
 // command fails, and the quotes would be curled; a dot at the start of a line is a macro.
 std::string roff(const std::string& text) {
+  static const std::map<char, std::string> kEscapes = {{'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"},
+                                                       {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
   std::string out;
   for (const char c : text) {
-    if (c == '\\')
-      out += "\\e";
-    else if (c == '-')
-      out += "\\-";
-    else if (c == '\'')
-      out += "\\(aq";
-    else if (c == '`')
-      out += "\\(ga";
-    else if (c == '^')
-      out += "\\(ha";
-    else if (c == '~')
-      out += "\\(ti";
-    else
-      out += c;
+    const auto escape = kEscapes.find(c);
+    out += escape == kEscapes.end() ? std::string(1, c) : escape->second;
   }
   return out.starts_with('.') ? "\\&" + out : out;
 }

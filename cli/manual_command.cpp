@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/inputs.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/manual.h"
@@ -37,13 +38,13 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
                       : command.shell == Shell::Fish ? fish_completion
                                                      : zsh_completion;
   // Lines of a script may not be broken at the width of the terminal.
-  return {.text = script(command.program, machine_names()), .verbatim = true};
+  return {.text = script(described_program(), machine_names()), .verbatim = true};
 }
 
 Outcome perform(const ManualCommand& command, Supervisor&) {
   make_writable_directory("-o", command.directory);
   std::vector<NamedText> pages;
-  add_pages(command.program, command.directory, pages);
+  add_pages(described_program(), command.directory, pages);
   const std::string number = counted(std::ssize(pages), "page");
   return {.text = number + " of the manual, in " + command.directory + "\n", .files = std::move(pages)};
 }

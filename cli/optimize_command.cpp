@@ -31,8 +31,8 @@ namespace {
 // What nodes are in a file of another tool; none where ranks were taken out, since they have other numbers.
 std::vector<std::string> node_names(const QuestionSettings& question) {
   const MachineChanges& changes = question.changes;
-  if (!is_foreign_file(question.topology) || !changes.without_ranks.empty()) return {};
-  return import_machine({{question.topology, read_file(question.topology)}}, changes.import).names;
+  if (!is_foreign_file(question.machine) || !changes.without_ranks.empty()) return {};
+  return import_machine({{question.machine, read_file(question.machine)}}, changes.import).names;
 }
 
 std::string percent_of_bound(const OptimizedRow& row) {
@@ -134,11 +134,11 @@ class Work {
   Work(const OptimizeCommand& command, Supervisor& supervisor)
       : command_(command),
         supervisor_(supervisor),
-        machine_(machine(command.question.topology, command.question.changes)),
+        machine_(machine(command.question.machine, command.question.changes)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
-        sizes_(!command.sizes.empty() ? command.sizes
-               : command.log.empty()  ? usual_sizes()
-                                      : measured_.message_bytes) {}
+        sizes_(!command.asked.message_bytes.empty() ? command.asked.message_bytes
+               : command.log.empty()                ? usual_sizes()
+                                                    : measured_.message_bytes) {}
 
   Outcome run() {
     const std::vector<std::string> names = command_.question.collective.empty()
@@ -158,16 +158,13 @@ class Work {
  private:
   // The search polls the supervisor's flag; a log of improvements is printed above the progress line.
   Optimized answer(const std::string& name, int left) {
-    QuestionSettings question = command_.question;
-    question.collective = name;
-    const Collective collective = communication(question, machine_);
-    OptimizeQuestion asked{.message_bytes = sizes_,
-                           .measured = measured_,
-                           .baselines = command_.baselines,
-                           .node_names = node_names_};
+    const Collective collective = communication(name, machine_, command_.question);
+    OptimizeQuestion asked = command_.asked;
+    asked.message_bytes = sizes_;
+    asked.measured = measured_;
+    asked.node_names = node_names_;
     asked.search.time_limit = budget(left);
     asked.uses_all_time = command_.search_time.count() >= 0;
-    asked.search.jobs = command_.jobs;
     asked.search.synthesis.limits.stop = supervisor_.stop();
     if (ProgressLine& line = supervisor_.progress(); line.wanted()) {
       line.log(fmt::format("{}, {}", machine_.name, name_of(collective)));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
@@ -46,17 +47,10 @@ std::optional<long long> calls_of(const std::string& text) {
 
 // What the preload library has a function of MPI for (preload/).
 bool replaces(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-    case CollectiveKind::Allgather:
-    case CollectiveKind::ReduceScatter:
-    case CollectiveKind::Alltoall:
-    case CollectiveKind::Broadcast:
-    case CollectiveKind::Reduce:
-      return true;
-    default:
-      return false;
-  }
+  using Kind = CollectiveKind;
+  static constexpr std::array kReplaced = {Kind::AllReduce, Kind::Allgather, Kind::ReduceScatter,
+                                           Kind::Alltoall,  Kind::Broadcast, Kind::Reduce};
+  return std::ranges::find(kReplaced, kind) != kReplaced.end();
 }
 
 // Reasons not to try, in words for the report. None of them is an error: the files are written in any case.

@@ -4,7 +4,6 @@
 #include "cli/option_kinds.h"
 
 #include <algorithm>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -21,35 +20,28 @@ CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text&
   return sub;
 }
 
-void text(CLI::App* app, const Text& name, Text& target, const Text& what, const Text& help) {
-  app->add_option(name, target, help)->type_name(what)->option_text(what);
+CLI::Option* value(CLI::App* app, const Text& name, const Text& what, const Text& help,
+                   std::function<void(const Text&)> read) {
+  return app->add_option_function<Text>(name, read, help)->option_text(what);
 }
 
 // That the file can be written is asked at once: a search of an hour should not end with an error about its
 // folder. Only the process that speaks asks, since under mpirun all parse the same line.
 void file_to_write(CLI::App* app, const Text& name, Text& target, const Text& help) {
-  app->add_option_function<Text>(
-         name,
-         [&target, where = name.substr(0, name.find(','))](const Text& t) {
-           if (speaks()) require_writable_file(where, t);
-           target = t;
-         },
-         help + "; - is standard output")  // the type marks it for require_one_document()
-      ->type_name("FILE")
-      ->option_text("FILE");
+  value(app, name, "FILE", help + "; - is standard output",
+        [&target, where = name.substr(0, name.find(','))](const Text& t) {
+          if (speaks()) require_writable_file(where, t);
+          target = t;
+        })
+      ->type_name("FILE");  // marks it for require_one_document()
 }
 
 // The directory need not exist: the nearest one above it has to be writable.
 void directory_to_write(CLI::App* app, const Text& name, Text& target, const Text& help) {
-  app->add_option_function<Text>(
-         name,
-         [&target, where = name.substr(0, name.find(','))](const Text& t) {
-           require_makeable_directory(where, t);
-           target = t;
-         },
-         help)
-      ->type_name("DIR")
-      ->option_text("DIR");
+  value(app, name, "DIR", help, [&target, where = name.substr(0, name.find(','))](const Text& t) {
+    require_makeable_directory(where, t);
+    target = t;
+  })->type_name("DIR");
 }
 
 // Options that take FILE and were given "-"; the second one is refused by its name.
@@ -65,61 +57,41 @@ void require_one_document(const CLI::App& command) {
   }
 }
 
-void positive(CLI::App* app, const Text& name, std::optional<double>& target, const Text& what,
-              const Text& help) {
-  app->add_option_function<Text>(
-         name, [=, &target](const Text& t) { target = parse_positive(name, t); }, help)
-      ->option_text(what);
-}
-
 void duration(CLI::App* app, const Text& name, std::chrono::milliseconds& target, const Text& help) {
-  app->add_option_function<Text>(
-         name, [=, &target](const Text& t) { target = parse_duration(name, t); }, help)
-      ->option_text("T");
+  value(app, name, "T", help, [name, &target](const Text& t) { target = parse_duration(name, t); });
 }
 
 void size(CLI::App* app, const Text& name, std::int64_t& target, const Text& help) {
-  app->add_option_function<Text>(
-         name, [=, &target](const Text& t) { target = parse_size(name, t); }, help)
-      ->option_text("SIZE");
+  value(app, name, "SIZE", help, [name, &target](const Text& t) { target = parse_size(name, t); });
 }
 
 void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
-  app->add_option_function<Text>(
-         name, [=, &target](const Text& t) { target = parse_sizes(name, t); }, help)
-      ->option_text("SIZES");
+  value(app, name, "SIZES", help, [name, &target](const Text& t) { target = parse_sizes(name, t); });
 }
 
 // For tables by size, and for ranges between sizes: each once, in order.
 void rising_sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
-  app->add_option_function<Text>(
-         name,
-         [=, &target](const Text& t) {
-           const std::vector<std::int64_t> given = parse_sizes(name, t);
-           const std::set<std::int64_t> rising(given.begin(), given.end());
-           target.assign(rising.begin(), rising.end());
-         },
-         help)
-      ->option_text("SIZES");
+  value(app, name, "SIZES", help, [name, &target](const Text& t) {
+    target = parse_sizes(name, t);
+    std::ranges::sort(target);
+    target.erase(std::ranges::unique(target).begin(), target.end());
+  });
 }
 
 // Few names stand in the help as NAME|NAME; many are listed after it.
 void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, const Text& help,
             const std::function<void(std::size_t)>& set) {
   const bool few = joined(known, "|").size() <= kLongestValueName;
-  app->add_option_function<Text>(
-         name,
-         [=](const Text& t) {
-           const auto at = std::ranges::find(known, t);
-           if (at == known.end()) throw unknown_name(name, t, known);
-           set(static_cast<std::size_t>(at - known.begin()));
-         },
-         few ? help : help + ": " + joined(known))
-      ->option_text(few ? joined(known, "|") : "NAME")
+  value(app, name, few ? joined(known, "|") : "NAME", few ? help : help + ": " + joined(known),
+        [=](const Text& t) {
+          const auto at = std::ranges::find(known, t);
+          if (at == known.end()) throw unknown_name(name, t, known);
+          set(static_cast<std::size_t>(at - known.begin()));
+        })
       ->type_name(joined(known, "|"));  // for completion: help texts do not show it
 }
 
-// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none.
+// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none of a row.
 void by_row(CLI::App* app, const OptionWords& words, const Text& help, const OptionTarget& target) {
   const Text name(words.option);
   if (words.kind == OptionKind::Switch) {
@@ -139,7 +111,7 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
     if (words.kind == OptionKind::Text) {
       target.set_text(t);
     } else if (words.kind == OptionKind::Number) {
-      const double number = parse_positive(name, t);
+      const double number = parse_number(name, t);
       require_in_range(words, number, name);
       target.set_number(number);
     } else if (words.kind == OptionKind::Duration) {
@@ -152,7 +124,7 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
       target.set(parse_integer(name, t, words.least, words.most));
     }
   };
-  app->add_option_function<Text>(name, parsed, help)->option_text(Text(words.value));
+  value(app, name, Text(words.value), help, parsed);
 }
 
 // The option of a search, for commands that only check: same name, range and help, another target.
@@ -175,16 +147,14 @@ void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
 
 // By itself for searches, whose time limit is an option of the search (search_rows).
 void memory_limit(CLI::App* app, Limits& limits) {
-  app->add_option_function<Text>(
-         "--memory-limit",
-         [&](const Text& t) {
-           limits.memory = parse_size("--memory-limit", t);
-           if (limits.memory == 0)
-             throw InputError("--memory-limit", "0 leaves no memory", "use one such as 500M, 8G");
-         },
-         "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
-         "the machine has)")
-      ->option_text("SIZE");
+  value(app, "--memory-limit", "SIZE",
+        "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
+        "the machine has)",
+        [&](const Text& t) {
+          limits.memory = parse_size("--memory-limit", t);
+          if (limits.memory == 0)
+            throw InputError("--memory-limit", "0 leaves no memory", "use one such as 500M, 8G");
+        });
 }
 
 void root(CLI::App* app, const Text& name, std::optional<int>& target) {
@@ -216,46 +186,38 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
 }
 
 void machine_and_collective(CLI::App* app, QuestionSettings& question, bool collective_required) {
-  CollectiveOptions& options = question.options;
-  app->add_option("topology", question.topology,
-                  "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
-                  "import')")
-      ->required()
-      ->option_text("TOPOLOGY");
+  argument(app, "topology", question.machine, "TOPOLOGY",
+           "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
+           "import')");
   app->add_option("collective", question.collective,
                   "One of " + joined(collective_names()) + "; with --counts one of " +
                       joined(counted_names()) + "; or a JSON file")
       ->required(collective_required)
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
-  chorale::root(app, "--root", options.root);
+  chorale::root(app, "--root", question.root);
   // An empty list means that the option was not given, so it cannot be given empty.
   const auto list = [&](const Text& name, Text& target, const Text& what, const Text& help) {
-    app->add_option_function<Text>(
-           name,
-           [name, &target](const Text& t) {
-             if (t.empty()) throw InputError(name, "names nothing", "leave it out, or give a list");
-             target = t;
-           },
-           help)
-        ->option_text(what);
+    value(app, name, what, help, [name, &target](const Text& t) {
+      if (t.empty()) throw InputError(name, "names nothing", "leave it out, or give a list");
+      target = t;
+    });
   };
-  list("--group", options.group, "RANKS",
+  list("--group", question.group, "RANKS",
        "Between these ranks only, such as 3,11,19, numbered as they come; the others may relay");
   list(
-      "--groups", options.groups, "GROUPS",
+      "--groups", question.groups, "GROUPS",
       "In several groups at once, such as '0,1,2;3,4,5'; or those of a name: row or column of a grid, boxes, "
       "rails, or a level of the machine");
-  list("--counts", options.counts, "COUNTS",
+  list("--counts", question.counts, "COUNTS",
        "Chunks of each rank, such as 3,1,0,2, 0 for none; of alltoallv a row for each source, such as "
        "'0,2;1,0'; of several groups the same, or a row for each; or a JSON file with such lists");
-  CLI::Option* const asked = app->add_option(
-      "--order", options.order,
-      "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
-      "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
-  asked->option_text("ORDER");
+  CLI::Option* const asked =
+      text(app, "--order", question.order, "ORDER",
+           "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+           "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
   app->add_flag_callback(
-         "--allow-disagreement", [&options] { options.order = "free"; },
+         "--allow-disagreement", [&question] { question.order = "free"; },
          "Ranks may add up in orders of their own and end with different bits")
       ->excludes(asked);
   machine_changes(app, question.changes);

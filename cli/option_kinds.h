@@ -47,13 +47,21 @@ void argument(CLI::App* app, const Text& name, Target& target, const Text& what,
   app->add_option(name, target, help)->required()->option_text(what);
 }
 
-void text(CLI::App*, const Text& name, Text& target, const Text& what, const Text& help);
+// One that may be left out.
+template <typename Target>
+CLI::Option* text(CLI::App* app, const Text& name, Target& target, const Text& what, const Text& help) {
+  return app->add_option(name, target, help)->type_name(what)->option_text(what);
+}
+
+// A value that is read by a function, which throws InputError for what it refuses.
+CLI::Option* value(CLI::App*, const Text& name, const Text& what, const Text& help,
+                   std::function<void(const Text&)> read);
+
 // A file or a directory that the command writes; whether it can is checked when the option is read, before
 // long work. "-" is standard output, of one file of a command (require_one_document).
 void file_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void directory_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void require_one_document(const CLI::App&);
-void positive(CLI::App*, const Text& name, std::optional<double>& target, const Text& what, const Text& help);
 void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
 void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);                // "64K"
 void sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target, const Text& help);  // "1K:1M:32"
@@ -63,11 +71,13 @@ void rising_sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target
 template <typename Target>
 void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,
              const Text& what, const Text& help) {
-  app->add_option_function<Text>(
-         name,
-         [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); },
-         help)
-      ->option_text(what);
+  value(app, name, what, help,
+        [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); });
+}
+
+template <typename Target>
+void positive(CLI::App* app, const Text& name, Target& target, const Text& what, const Text& help) {
+  value(app, name, what, help, [name, &target](const Text& t) { target = parse_positive(name, t); });
 }
 
 // One of the names, whose number is passed on. The help lists them as the value, or, if they are too many,
@@ -132,17 +142,35 @@ void baselines(CLI::App*, BaselineSet& target);
 void result_file(CLI::App*, Text& target);  // --json
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes, tensor
-// programs, and libraries; and completion scripts and manual pages of all of them.
+// A function per command, which registers it; each is in the table of cli/command_line.cpp.
 void optimize_options(CLI::App&, Command& parsed);
-void compare_options(CLI::App&, Command& parsed);
 void job_options(CLI::App&, Command& parsed);
+void synthesize_options(CLI::App&, Command& parsed);
+void frontier_options(CLI::App&, Command& parsed);
+void compose_options(CLI::App&, Command& parsed);
+void classic_options(CLI::App&, Command& parsed);
+void bounds_options(CLI::App&, Command& parsed);
+void alltoallv_options(CLI::App&, Command& parsed);
+void check_options(CLI::App&, Command& parsed);
+void show_options(CLI::App&, Command& parsed);
+void compare_options(CLI::App&, Command& parsed);
 void topology_options(CLI::App&, Command& parsed);
-void search_options(CLI::App&, Command& parsed);
+void design_options(CLI::App&, Command& parsed);
+void calibrate_options(CLI::App&, Command& parsed);
+void run_options(CLI::App&, Command& parsed);
+void emit_options(CLI::App&, Command& parsed);
+void simulate_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
-void placement_options(CLI::App&, Command& parsed);
-void workload_options(CLI::App&, Command& parsed);
+void bench_options(CLI::App&, Command& parsed);
 void library_options(CLI::App&, Command& parsed);
+void hierarchy_options(CLI::App&, Command& parsed);
+void place_options(CLI::App&, Command& parsed);
+void order_options(CLI::App&, Command& parsed);
+void reshard_options(CLI::App&, Command& parsed);
+void transform_options(CLI::App&, Command& parsed);
+void compile_options(CLI::App&, Command& parsed);
+void tune_options(CLI::App&, Command& parsed);
+void completion_options(CLI::App&, Command& parsed);
 void manual_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

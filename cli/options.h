@@ -12,17 +12,19 @@
 #include "api/calibrate.h"
 #include "api/compare.h"
 #include "api/compile.h"
+#include "api/compose.h"
 #include "api/design.h"
 #include "api/import.h"
 #include "api/inputs.h"
+#include "api/job.h"
 #include "api/measure.h"
 #include "api/optimize.h"
 #include "api/order.h"
 #include "api/report.h"
 #include "api/run.h"
+#include "api/search.h"
 #include "api/simulate.h"
 #include "api/tuning.h"
-#include "cli/manual.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "ir/elements.h"
@@ -97,13 +99,11 @@ struct CompareCommand {
 };
 
 struct OptimizeCommand {
-  QuestionSettings question = {};        // without a collective: the usual ones
-  std::vector<std::int64_t> sizes = {};  // of messages, bytes
-  std::string log = {};                  // what was measured
-  BaselineSet baselines = BaselineSet::Auto;
+  QuestionSettings question = {};  // without a collective: the usual ones
+  OptimizeQuestion asked = {};     // sizes, baselines, searches side by side
+  std::string log = {};            // what was measured
   // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestOptimize.
   std::chrono::milliseconds search_time{-1};
-  int jobs = 1;
   std::string directory = {};  // where to write the result, the page and a program, if anywhere
   std::optional<Target> target = Target::Mpi;  // none: the preload library
   std::string json = {}, svg = {};
@@ -113,11 +113,8 @@ struct OptimizeCommand {
 
 struct JobCommand {
   std::vector<std::string> traces = {};
-  std::string machine = {};  // on which it is compared; empty: the job is only listed
-  std::string library = {};  // whose algorithms it would take; empty: those of short searches
-  BaselineSet baselines = BaselineSet::Auto;
-  std::chrono::milliseconds search_time{2'000};  // of each collective and level
-  std::string spec = {};                         // where to write the specification of a library
+  JobQuestion question = {};  // of the library its name; without a machine the job is only listed
+  std::string spec = {};      // where to write the specification of a library
   std::string json = {};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -132,9 +129,8 @@ struct AlltoallvCommand {
 
 struct ComposeCommand {
   QuestionSettings question = {};
-  std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
-  int min_chunks = 1;
-  int max_chunks = 1;
+  std::string outline = {};     // "allgather node, allgather gpu"; empty: all that are known
+  ComposeOptions options = {};  // without the outline
   std::string json = {};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -174,19 +170,16 @@ struct RunCommand {
 };
 
 struct ClassicCommand {
-  std::string name = {};  // "list": the catalogue
+  ClassicQuestion question = {};  // of the name "list": the catalogue
   std::string topology = {};
   MachineChanges changes = {};
-  int chunks = 0;
-  std::optional<int> root = {};
   std::string json = {};
   Limits limits = {};
 };
 
 struct BoundsCommand {
   QuestionSettings question = {};
-  int chunks = 1;
-  std::optional<int> steps = {};
+  BoundsQuestion asked = {};
   Limits limits = {};
 };
 
@@ -260,11 +253,10 @@ struct PlaceCommand : JobText {
 };
 
 struct OrderCommand : JobText {
-  std::string topology = {};  // Slurm's topology.conf
-  std::string hosts = {};     // "n[0-3,7]"; "": all of the file
-  int node_ranks = OrderQuestion().node_ranks;
-  double node_gbs = NetworkRates().node_gbs;
-  std::string tapers = "2";  // "2,4"
+  std::string topology = {};    // Slurm's topology.conf
+  std::string hosts = {};       // "n[0-3,7]"; "": all of the file
+  OrderQuestion question = {};  // without the job and the tapers
+  std::string tapers = "2";     // "2,4"
   Limits limits = {};
   std::string json = {};
   std::string emit = {};  // a directory
@@ -332,12 +324,9 @@ struct LibraryCommand {
   std::string output = {};                    // of Merge a file, of Export a directory
   std::vector<std::string> collectives = {};  // of Export
   ExportForm form = ExportForm::Mscclpp;
-  std::int64_t conflicts = -1;  // of Verify
-  int rounds = 5, times = 10;   // of Measure
-  bool all_own = false;         // of Measure: each of MPI's own algorithms
-  // Of Measure (none: MPI) and Select (none: of what it was measured over).
-  std::optional<MeasuredOver> over = {};
-  std::chrono::milliseconds patience{60'000};
+  std::int64_t conflicts = -1;            // of Verify
+  std::optional<MeasuredOver> over = {};  // of Select; none: of what it was measured over
+  MeasureOptions measuring = {};          // of Measure
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
 };
@@ -346,12 +335,10 @@ enum class Shell { Bash, Fish, Zsh };
 
 struct CompletionCommand {
   Shell shell = Shell::Bash;
-  CommandText program = {};
 };
 
 struct ManualCommand {
   std::string directory = ".";
-  CommandText program = {};
 };
 
 using Command =
@@ -364,7 +351,8 @@ using Command =
 
 struct Invocation {
   Command command = {};
-  bool quiet = false;  // nothing is printed but errors
+  std::string name = {};  // of the command: "library measure"
+  bool quiet = false;     // nothing is printed but errors
 };
 
 }  // namespace chorale

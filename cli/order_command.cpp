@@ -72,9 +72,9 @@ std::string in_words(const NodeOrder& order) {
 }  // namespace
 
 Outcome perform(const OrderCommand& command, Supervisor&) {
-  const OrderQuestion question{.job = job_of(command),
-                               .node_ranks = command.node_ranks,
-                               .rates = {.node_gbs = command.node_gbs, .tapers = tapers_of(command.tapers)}};
+  OrderQuestion question = command.question;
+  question.job = job_of(command);
+  question.rates.tapers = tapers_of(command.tapers);
   const NodeOrder answer = order(allocation(command.topology, command.hosts), question);
   Outcome outcome{.text = in_words(answer)};
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);

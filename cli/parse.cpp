@@ -82,13 +82,19 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   return number;
 }
 
-// NaN and infinity are numbers to from_chars; the limit of 1e9 excludes the latter.
-double parse_positive(const std::string& option, const std::string& text) {
+// NaN and infinity are numbers to from_chars; the caller's range excludes the latter, and what
+// is too large for a double.
+double parse_number(const std::string& option, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::invalid_argument || end != text.data() + text.size() || std::isnan(number))
     throw InputError(option, shortened(text) + " is not a number", "use one such as 0.7 or 4e-5");
-  if (error != std::errc() || !(number > 0) || number > 1e9)
+  return error == std::errc() ? number : HUGE_VAL;
+}
+
+double parse_positive(const std::string& option, const std::string& text) {
+  const double number = parse_number(option, text);
+  if (!(number > 0) || number > 1e9)
     throw InputError(option, shortened(text) + " is out of range", "use more than 0 and at most 1e9");
   return number;
 }

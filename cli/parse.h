@@ -12,7 +12,8 @@ namespace chorale {
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
                            std::int64_t most);
 
-// A plain decimal number > 0: "0.7", "4e-5".
+// A plain decimal number, of any range: "0.7", "4e-5"; and one > 0.
+double parse_number(const std::string& option, const std::string& text);
 double parse_positive(const std::string& option, const std::string& text);
 
 // "30", "30s", "500ms", "5m", "1h": more than nothing, at most 1000 hours.

@@ -110,7 +110,8 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
   if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
   const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices &&
                      ranking.size_choices.priced == ranking.size_choices.fit;
-  Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
+  Outcome outcome{.exit_code = whole || stopped != Stopped::No ? exit_code_of(stopped) : kUndecided,
+                  .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
   if (!command.emit.empty() && !ranking.best.empty()) deliver(command.emit, emit_placement(ranking), outcome);

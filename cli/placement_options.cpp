@@ -4,6 +4,19 @@
 namespace chorale {
 namespace {
 
+// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
+// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
+void one_communication(CLI::App* sub, JobText& job) {
+  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
+  value(sub, "--bytes", "SIZE", "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)",
+        [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); });
+  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
+               "What is done over these axes; shift: each sends to the next along them (allreduce)");
+  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
+}
+
+}  // namespace
+
 // `list` and `show` share a struct: without a name the machines are listed.
 void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
@@ -20,19 +33,6 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   machine_changes(show, options->changes);
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
-}
-
-// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
-// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
-void one_communication(CLI::App* sub, JobText& job) {
-  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
-  sub->add_option_function<Text>(
-         "--bytes", [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); },
-         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
-      ->option_text("SIZE");
-  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
-               "What is done over these axes; shift: each sends to the next along them (allreduce)");
-  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
 }
 
 // Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
@@ -60,28 +60,22 @@ void place_options(CLI::App& app, Command& parsed) {
        "Axes and weighted reductions from a file, instead of these; a template leaves sizes to be chosen "
        "(docs/placement.md)");
   by_rows(sub, place_rows(), options->options);
-  sub->add_option("--inside", options->inside, "The axis stays inside one unit of the level")
-      ->option_text("AXIS=LEVEL ...");
-  sub->add_option("--order", options->order, "The first axis lies nowhere outside of the second")
-      ->option_text("AXIS<AXIS ...");
-  sub->add_option("--memory", options->memory,
-                  "A unit of the level has ROOM for its different shards of the axes, of BYTES each")
-      ->option_text("LEVEL:AXIS,...:BYTES:ROOM ...");
+  text(sub, "--inside", options->inside, "AXIS=LEVEL ...", "The axis stays inside one unit of the level");
+  text(sub, "--order", options->order, "AXIS<AXIS ...", "The first axis lies nowhere outside of the second");
+  text(sub, "--memory", options->memory, "LEVEL:AXIS,...:BYTES:ROOM ...",
+       "A unit of the level has ROOM for its different shards of the axes, of BYTES each");
   text(sub, "--strategy", options->strategy, "TEXT",
        "Compare this strategy, written as strategies are printed: is it valid, and how much slower than the "
        "best?");
-  sub->add_option_function<Text>(
-         "--present",
-         [options](const Text& t) {
-           // An empty text is what the command takes for "not given".
-           if (t.empty())
-             throw InputError("--present", "is empty", "give the order of the axes: data,tensor");
-           options->present = t;
-         },
-         "How far off is the placement of today? The order of the axes in the mesh over the devices, the "
-         "first the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each "
-         "rank (0,2,1,3)")
-      ->option_text("ORDER");
+  value(sub, "--present", "ORDER",
+        "How far off is the placement of today? The order of the axes in the mesh over the devices, the "
+        "first the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each "
+        "rank (0,2,1,3)",
+        [options](const Text& t) {
+          // An empty text is what the command takes for "not given".
+          if (t.empty()) throw InputError("--present", "is empty", "give the order of the axes: data,tensor");
+          options->present = t;
+        });
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);
@@ -112,11 +106,10 @@ void order_options(CLI::App& app, Command& parsed) {
        "Parallel axes, the slowest first; their sizes multiply to the number of ranks");
   one_communication(sub, *options);
   text(sub, "--job", options->job, "FILE", "Axes and weighted communications from a file, instead of these");
-  integer(sub, "--node-ranks", options->node_ranks, 1, 4096, "N", "Ranks of a host: the fastest axes (8)");
-  sub->add_option_function<Text>(
-         "--node-gbs", [options](const Text& t) { options->node_gbs = parse_positive("--node-gbs", t); },
-         "GB/s that a host sends, by all its NICs (50)")
-      ->option_text("GB");
+  integer(sub, "--node-ranks", options->question.node_ranks, 1, 4096, "N",
+          "Ranks of a host: the fastest axes (8)");
+  positive(sub, "--node-gbs", options->question.rates.node_gbs, "GB",
+           "GB/s that a host sends, by all its NICs (50)");
   text(sub, "--taper", options->tapers, "R,...",
        "What the hosts below a switch send, over what its link up carries: of leaf switches, of those above "
        "them, and so on; the last for all further ones (2)");
@@ -149,15 +142,6 @@ void reshard_options(CLI::App& app, Command& parsed) {
   directory_to_write(
       sub, "--emit", options->emit,
       "Write the plan there, and a program of torch.distributed that does it and checks every byte");
-}
-
-}  // namespace
-
-void placement_options(CLI::App& app, Command& parsed) {
-  hierarchy_options(app, parsed);
-  place_options(app, parsed);
-  order_options(app, parsed);
-  reshard_options(app, parsed);
 }
 
 }  // namespace chorale

@@ -41,6 +41,8 @@ void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = 
   choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
 }
 
+}  // namespace
+
 void run_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "run", "Execute schedules on real data and check every element",
@@ -54,26 +56,26 @@ void run_options(CLI::App& app, Command& parsed) {
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
   std::vector<std::pair<Text, Executor>> executors;
-  for (const ExecutorEntry& each : known_executors()) executors.emplace_back(each.name, each.executor);
+  std::vector<Text> ranks;
+  for (const ExecutorEntry& each : known_executors()) {
+    executors.emplace_back(each.name, each.executor);
+    ranks.emplace_back(each.ranks);
+  }
   choice<Executor>(sub, "--transport", options->transport, executors,
-                   "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
-                   "thread blocks of the kernel for GPUs on threads, or on one GPU (threads)");
+                   "What ranks are: " + joined(ranks) + " (threads)");
   types_and_ops(sub, options->options);
   by_rows(sub, run_rows(), options->options);
   sub->add_flag("--in-place", options->in_place,
                 "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
   text(sub, "--epilogue", options->epilogue, "FILE",
        "A function that follows every sum (docs/formats.md, 'An epilogue'), over tensors of test numbers");
-  sub->add_option_function<Text>(
-         "--point",
-         [options](const Text& t) {
-           options->all_points = t == "all";
-           if (!options->all_points)
-             options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
-         },
-         "The point of this number, or all of the frontier (for each size the one that should be the "
-         "fastest)")
-      ->option_text("N|all");
+  value(sub, "--point", "N|all",
+        "The point of this number, or all of the frontier (for each size the one that should be the fastest)",
+        [options](const Text& t) {
+          options->all_points = t == "all";
+          if (!options->all_points)
+            options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+        });
   limits(sub, options->limits, " and print what was measured");
 }
 
@@ -161,7 +163,7 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
 }
 
 // `program` verifies any lowered program, so it asks for no point and no collective.
-void judge_options(CLI::App& app, Command& parsed) {
+void program_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
       "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
@@ -209,8 +211,7 @@ void bench_options(CLI::App& app, Command& parsed) {
       "  mpirun --oversubscribe -n 4 chorale bench allreduce mpi ring two_tree -e 64K");
   auto options = values_of<BenchCommand>(sub, parsed);
   argument(sub, "collective", options->collective, "COLLECTIVE", "A collective");
-  sub->add_option("algorithms", options->algorithms, "What to compare (mpi, or with --gpu nccl)")
-      ->option_text("ALGORITHM ...");
+  text(sub, "algorithms", options->algorithms, "ALGORITHM ...", "What to compare (mpi, or with --gpu nccl)");
   sub->add_flag("--gpu", options->gpus, "A GPU a process: algorithms run over NCCL; 'nccl' is NCCL's own");
   size(sub, "-b,--minbytes", options->from, "Smallest size (1K)");
   size(sub, "-e,--maxbytes", options->to, "Largest size (1M)");
@@ -222,11 +223,8 @@ void bench_options(CLI::App& app, Command& parsed) {
     by_row(sub, row, options->options);
   }
   size(sub, "-i,--stepbytes", options->step, "Bytes added from each size to the next, instead");
-  sub->add_option_function<Text>(
-         "-c,--check",
-         [options](const Text& t) { options->options.check = parse_integer("-c", t, 0, 1) == 1; },
-         "Check every element (1)")
-      ->option_text("0|1");
+  value(sub, "-c,--check", "0|1", "Check every element (1)",
+        [options](const Text& t) { options->options.check = parse_integer("-c", t, 0, 1) == 1; });
   types_and_ops(sub, options->options, "-d,--datatype,--type", "-o,--op");
   root(sub, "-r,--root", options->root);
   sub->add_flag("--all-points", options->all_points,
@@ -236,17 +234,6 @@ void bench_options(CLI::App& app, Command& parsed) {
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
   file_to_write(sub, "--json", options->json, "Write the rows there");
-}
-
-}  // namespace
-
-void program_options(CLI::App& app, Command& parsed) {
-  run_options(app, parsed);
-  emit_options(app, parsed);
-  simulate_options(app, parsed);
-  alltoallv_options(app, parsed);
-  judge_options(app, parsed);
-  bench_options(app, parsed);
 }
 
 }  // namespace chorale

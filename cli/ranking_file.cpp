@@ -43,10 +43,7 @@ Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const Ra
   if (ranking.size_choices.all > 0 && report.faults.empty())
     text += "; other sizes were not, their template is not in the file";
   text += "\n";
-  Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
-                               : stopped != Stopped::No ? exit_code_of(stopped)
-                                                        : kFound,
-                  .text = text};
+  Outcome outcome{.exit_code = report.faults.empty() ? exit_code_of(stopped) : kBadInput, .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
   return outcome;
 }

@@ -49,8 +49,7 @@ std::string heading(const Result& result) {
   if (result.kind == ResultKind::Frontier) text += "; " + chunk_counts(space) + " per block";
   if (result.kind == ResultKind::Frontier && space.max_steps != kAnySteps)
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
-  if (space.extra_rounds != kAnyRounds)
-    text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
+  if (space.extra_rounds != kAnyRounds) text += "; at most steps + " + counted(space.extra_rounds, "round");
   return text + order_in_words(result.collective) +
          fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
                      under_abilities(topology));
@@ -80,6 +79,12 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
   return table(rows, "rrrrllrll");
 }
 
+const Point* fastest_rate(const Result& result) {
+  const auto best = std::ranges::min_element(
+      result.points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
+  return best == result.points.end() ? nullptr : &*best;
+}
+
 // Rates are fractions, compared by cross-multiplication: exact in integers, so "no more" and a percentage
 // never contradict a proof by rounding.
 std::string bound_line(const Result& result) {
@@ -87,10 +92,8 @@ std::string bound_line(const Result& result) {
   if (bound.rounds == 0) return "";
   std::string text = fmt::format("no schedule of any chunk count has fewer than {}",
                                  rounds_a_chunk(bound.rounds, bound.chunks));
-  const auto best =
-      std::min_element(result.points.begin(), result.points.end(),
-                       [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
-  if (best == result.points.end()) return text + "\n";
+  const Point* const best = fastest_rate(result);
+  if (best == nullptr) return text + "\n";
   const long long over = best->cost.rounds * bound.chunks, under = best->cost.chunks * bound.rounds;
   if (over == under) return text + "; the best here has no more\n";
   return text + fmt::format("; the best here has {:.1f} % more\n",

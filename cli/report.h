@@ -17,8 +17,8 @@ std::string heading(const Result&);
 std::string chunk_counts(const Space&);
 
 // The chosen points, one a line, with the number that --point takes. Beside the whole frontier, also points
-// that are beaten in steps and rounds but are the fastest at some size, since links differ. What is the fastest
-// at the sizes that were asked for is always among them.
+// that are beaten in steps and rounds but are the fastest at some size, since links differ. What is the
+// fastest at the sizes that were asked for is always among them.
 std::string points_table(const Result&, std::vector<int> chosen, const BestSizes&,
                          const std::vector<SizeRow>& = {});
 
@@ -37,6 +37,9 @@ std::string openings_in_words(const Result&);
 // What of a library was left out since it has not been checked (api/library.h); nothing where that is
 // nothing.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
+
+// The point with the fewest rounds per chunk; null if there is none.
+const Point* fastest_rate(const Result&);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);

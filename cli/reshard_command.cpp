@@ -29,11 +29,11 @@ std::string in_words(const Resharding& answer) {
   };
   for (const ReshardMethod& each : answer.methods) row(each.name, each.us, &each);
   row("bound", answer.bound_us, nullptr);
-  return fmt::format(
-             "{}: {} ranks to {}, {} that ranks lack, in {} of {} with the same holders and targets\n",
-             answer.question.name, holders_of(answer.question).size(), receivers_of(answer.question).size(),
-             format_bytes(answer.demand.bytes), counted(std::ssize(answer.demand.collective.chunks), "chunk"),
-             counted(std::ssize(answer.demand.parts), "part")) +
+  return fmt::format("{}: {} to {}, {} that ranks lack, in {} of {} with the same holders and targets\n",
+                     answer.question.name, counted(std::ssize(holders_of(answer.question)), "rank"),
+                     receivers_of(answer.question).size(), format_bytes(answer.demand.bytes),
+                     counted(std::ssize(answer.demand.collective.chunks), "chunk"),
+                     counted(std::ssize(answer.demand.parts), "part")) +
          table(rows, "lrrrr");
 }
 

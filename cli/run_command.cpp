@@ -90,18 +90,14 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
 }  // namespace
 
 Outcome perform(const RunCommand& command, Supervisor& supervisor) {
-  try {
-    const Result result = read_sound_result(command.file);
-    const ExecutorEntry& executor = entry_of(command.transport);
-    // Threads and single GPUs have all ranks in this process, and need no session.
-    if (!executor.many_processes) return run_all(command, result, nullptr, supervisor);
-    if (!started_by_mpirun())
-      throw InputError(fmt::format("--transport {}", executor.name), "this process was not started by mpirun",
-                       fmt::format("use mpirun -n {} chorale run ...", result.topology.ranks));
-    return run_all(command, result, join_processes().get(), supervisor);
-  } catch (const Hang& hang) {
-    throw hung("run", hang);
-  }
+  const Result result = read_sound_result(command.file);
+  const ExecutorEntry& executor = entry_of(command.transport);
+  // Threads and single GPUs have all ranks in this process, and need no session.
+  if (!executor.many_processes) return run_all(command, result, nullptr, supervisor);
+  if (!started_by_mpirun())
+    throw InputError(fmt::format("--transport {}", executor.name), "this process was not started by mpirun",
+                     fmt::format("use mpirun -n {} chorale run ...", result.topology.ranks));
+  return run_all(command, result, join_processes().get(), supervisor);
 }
 
 }  // namespace chorale

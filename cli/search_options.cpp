@@ -29,6 +29,8 @@ void settle(SearchSettings& search) {
   search.limits.time = search.options.time_limit;
 }
 
+}  // namespace
+
 void synthesize_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "synthesize", "Find one schedule within a budget, or prove that there is none",
@@ -107,16 +109,18 @@ void compose_options(CLI::App& app, Command& parsed) {
   most.by_default = "1, or --min-chunks";
   const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
   by_row(sub, most, help_of(most, 1),
-         {.set = [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); }});
+         {.set = [options](std::int64_t c) { options->options.max_chunks = static_cast<int>(c); }});
   by_row(sub, least.words, help_of(least),
-         {.set = [options](std::int64_t c) { options->min_chunks = static_cast<int>(c); }});
+         {.set = [options](std::int64_t c) { options->options.min_chunks = static_cast<int>(c); }});
   result_file(sub, options->json);
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, sub, &parsed] {
     // Not given, the most is the least: one chunk count, by default one chunk.
-    if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
-    require_consistent({.min_chunks = options->min_chunks, .max_chunks = options->max_chunks}, flag_of);
+    if (sub->count("--max-chunks") == 0)
+      options->options.max_chunks = std::max(1, options->options.min_chunks);
+    require_consistent({.min_chunks = options->options.min_chunks, .max_chunks = options->options.max_chunks},
+                       flag_of);
     parsed = *options;
   });
 }
@@ -142,14 +146,12 @@ void check_options(CLI::App& app, Command& parsed) {
   text(sub, "--lrat", options->lrat, "DIR",
        "Write each refuted formula there, and its proof in LRAT for a verified checker");
   text(sub, "--pb", options->pb, "DIR", "The same of bounds, as pseudo-Boolean formulas and proofs");
-  sub->add_option_function<Text>(
-         "--plain-conflicts",
-         [options](const Text& t) {
-           options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
-         },
-         "Try each refutation from the plain formula first, for N conflicts (" +
-             std::to_string(PlainEffort{}.conflicts) + "); 0: never")
-      ->option_text("N");
+  value(sub, "--plain-conflicts", "N",
+        "Try each refutation from the plain formula first, for N conflicts (" +
+            std::to_string(PlainEffort{}.conflicts) + "); 0: never",
+        [options](const Text& t) {
+          options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
+        });
   conflicts(sub, options->conflicts);
   limits(sub, options->limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
@@ -184,20 +186,19 @@ void classic_options(CLI::App& app, Command& parsed) {
       kPlainExitCodes +
           "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
   auto options = std::make_shared<ClassicCommand>();
-  argument(sub, "name", options->name, "NAME|list", "An algorithm, or 'list'");
-  sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
-      ->option_text("TOPOLOGY");
-  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
+  argument(sub, "name", options->question.name, "NAME|list", "An algorithm, or 'list'");
+  text(sub, "topology", options->topology, "TOPOLOGY", "A machine ('chorale topology list') or a JSON file");
+  integer(sub, "--chunks", options->question.chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
   machine_changes(sub, options->changes);
-  root(sub, "--root", options->root);
+  root(sub, "--root", options->question.root);
   result_file(sub, options->json);
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
-    if (options->name == "list" && !options->topology.empty())
+    if (options->question.name == "list" && !options->topology.empty())
       throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
-    if (options->name != "list" && options->topology.empty())
-      throw InputError("classic " + options->name.substr(0, 60), "no machine is given",
+    if (options->question.name != "list" && options->topology.empty())
+      throw InputError("classic " + options->question.name.substr(0, 60), "no machine is given",
                        "use 'chorale classic NAME TOPOLOGY'");
     parsed = *options;
   });
@@ -208,21 +209,9 @@ void bounds_options(CLI::App& app, Command& parsed) {
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = values_of<BoundsCommand>(sub, parsed);
   machine_and_collective(sub, options->question);
-  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
-  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
+  integer(sub, "--chunks", options->asked.chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->asked.steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");
-}
-
-}  // namespace
-
-void search_options(CLI::App& app, Command& parsed) {
-  synthesize_options(app, parsed);
-  frontier_options(app, parsed);
-  compose_options(app, parsed);
-  check_options(app, parsed);
-  show_options(app, parsed);
-  classic_options(app, parsed);
-  bounds_options(app, parsed);
 }
 
 }  // namespace chorale

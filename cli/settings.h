@@ -28,11 +28,8 @@ inline std::optional<std::int64_t> asked_memory(const Limits& limits) {
   return limits.memory >= 0 ? std::optional(limits.memory) : std::nullopt;
 }
 
-struct QuestionSettings {  // the collective and its machine
-  std::string topology = {};
-  MachineChanges changes = {};
+struct QuestionSettings : CollectiveOptions {  // a collective and its machine
   std::string collective = {};
-  CollectiveOptions options = {};  // without the machine, which is above
 };
 
 struct SearchSettings {  // what synthesize and frontier share

@@ -30,14 +30,12 @@ std::string times_table(const Simulated& answer) {
 // The same text at the end and where a limit ends the command, with what there is by then.
 Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
                  Stopped stopped) {
-  Outcome outcome{.text = heading(result) + times_table(answer) +
+  Outcome outcome{.exit_code = exit_code_of(stopped),
+                  .text = heading(result) + times_table(answer) +
                           fmt::format("{}; the largest difference is {:.3g} %\n",
                                       counted(std::ssize(answer.rows), "time"), most_off_percent(answer)),
                   .notes = answer.notes};
-  if (stopped != Stopped::No) {
-    outcome.exit_code = exit_code_of(stopped);
-    outcome.text += "not all was simulated (" + name_of(stopped) + ")\n";
-  }
+  if (stopped != Stopped::No) outcome.text += "not all was simulated (" + name_of(stopped) + ")\n";
   if (!command.json.empty()) deliver(command.json, to_json(result, answer), outcome);
   return outcome;
 }

@@ -380,7 +380,7 @@ void Supervisor::end() {
 }
 
 int exit_code_of(Stopped stopped) {
-  return stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
+  return stopped == Stopped::No ? kFound : stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
 }
 
 }  // namespace chorale

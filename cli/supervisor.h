@@ -102,7 +102,7 @@ class Supervisor {
 // Nine tenths of the machine's memory, or of what a cgroup limits this process to, in bytes.
 std::int64_t most_of_the_machine();
 
-// 130 if interrupted, else 3.
+// 0 if nothing has stopped it, 130 if it was interrupted, else 3.
 int exit_code_of(Stopped);
 
 }  // namespace chorale

@@ -66,8 +66,8 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const SearchSettings& search = command.search;
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.question.topology, search.question.changes);
-  const Collective collective = communication(search.question, topology);
+  const Topology topology = machine(search.question.machine, search.question.changes);
+  const Collective collective = communication(search.question.collective, topology, search.question);
   FrontierOptions options = search.options;
   options.memory_bytes = asked_memory(search.limits);
   options.synthesis.limits.stop = stop;

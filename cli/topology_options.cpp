@@ -85,6 +85,21 @@ LinkLog link_log(const Text& value) {
           .file = value.substr(equals + 1)};
 }
 
+}  // namespace
+
+void topology_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "topology", "List the machines, show one, or read one from other programs' files",
+              kPlainExitCodes +
+                  "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                  "  chorale topology import examples/node.xml -o node.json");
+  sub->require_subcommand(1);
+  list_options(sub, parsed);
+  show_machine_options(sub, parsed);
+  import_options(sub, parsed);
+  discover_options(sub, parsed);
+}
+
 void design_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "design", "The best wiring of some ports for a job, of all Cayley graphs",
@@ -101,20 +116,12 @@ void design_options(CLI::App& app, Command& parsed) {
   integer(sub, "--ranks", question.ranks, 2, kMostDesignRanks, "N", "Ranks (64)");
   integer(sub, "--degree", question.degree, 1, kMostDesignRanks, "D",
           "Links out of each rank, and as many in (4)");
-  sub->add_option_function<Text>(
-         "--for", [options](const Text& t) { options->question.job = design_job(t); },
-         "Collectives of the job, with how often each is done (alltoall,allreduce)")
-      ->option_text("NAME[=W],...");
+  value(sub, "--for", "NAME[=W],...",
+        "Collectives of the job, with how often each is done (alltoall,allreduce)",
+        [options](const Text& t) { options->question.job = design_job(t); });
   size(sub, "--bytes", question.message_bytes, "Bytes of each message (large ones: rates alone count)");
-  sub->add_option_function<Text>(
-         "--alpha", [options](const Text& t) { options->question.alpha_us = parse_positive("--alpha", t); },
-         "Microseconds that a step costs (0.7)")
-      ->option_text("US");
-  sub->add_option_function<Text>(
-         "--link-gbs",
-         [options](const Text& t) { options->question.link_gbs = parse_positive("--link-gbs", t); },
-         "GB/s of a link, in each direction (25)")
-      ->option_text("GB");
+  positive(sub, "--alpha", question.alpha_us, "US", "Microseconds that a step costs (0.7)");
+  positive(sub, "--link-gbs", question.link_gbs, "GB", "GB/s of a link, in each direction (25)");
   duration(sub, "--search-time", question.search_time,
            "Search each collective on each wiring that is tried for at most T (12s)");
   file_to_write(sub, "-o,--output", options->output, "Write the machine there");
@@ -167,23 +174,6 @@ void calibrate_options(CLI::App& app, Command& parsed) {
              "measuring, without --log");
     parsed = *options;
   });
-}
-
-}  // namespace
-
-void topology_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "topology", "List the machines, show one, or read one from other programs' files",
-              kPlainExitCodes +
-                  "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
-                  "  chorale topology import examples/node.xml -o node.json");
-  sub->require_subcommand(1);
-  list_options(sub, parsed);
-  show_machine_options(sub, parsed);
-  import_options(sub, parsed);
-  discover_options(sub, parsed);
-  design_options(app, parsed);
-  calibrate_options(app, parsed);
 }
 
 }  // namespace chorale

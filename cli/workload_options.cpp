@@ -26,12 +26,28 @@ void workload(CLI::App* app, WorkloadInput& input) {
 
 // Transformations on the command line or in a file, not both.
 void script(CLI::App* app, WorkloadInput& input) {
-  CLI::Option* const apply = app->add_option("--apply", input.script,
-                                             "Transformations, one after the other: 'split(avg, rs); ...' "
-                                             "(docs/workloads.md, 'Transformations')");
-  apply->option_text("SCRIPT");
-  app->add_option("--script", input.script_file, "A file with them")->option_text("FILE")->excludes(apply);
+  CLI::Option* const apply = text(app, "--apply", input.script, "SCRIPT",
+                                  "Transformations, one after the other: 'split(avg, rs); ...' "
+                                  "(docs/workloads.md, 'Transformations')");
+  text(app, "--script", input.script_file, "FILE", "A file with them")->excludes(apply);
 }
+
+// Where the program runs and by which algorithms, for compile and tune alike.
+void target(CLI::App* app, WorkloadTarget& target) {
+  argument(app, "--machine", target.machine, "NAME|FILE",
+           "Where the ranks of a group are ('chorale topology list'), or a JSON file");
+  machine_changes(app, target.changes);
+  text(app, "--algorithms", target.algorithms, "FILE ...",
+       "Result files to take algorithms from, instead of a search");
+  integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
+          "Search algorithms that cut a block into at most C chunks (2)");
+  text(app, "--order", target.order, "ORDER",
+       "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
+       "collectives, sizes and runs; or that tree, such as '((0 1) (2 3))'");
+  progress(app, target.progress);
+}
+
+}  // namespace
 
 void transform_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
@@ -44,25 +60,6 @@ void transform_options(CLI::App& app, Command& parsed) {
   script(sub, options->workload);
   file_to_write(sub, "-o,--output", options->output, "Write it there");
   limits(sub, options->limits, "");
-}
-
-// Where the program runs and by which algorithms, for compile and tune alike.
-void target(CLI::App* app, WorkloadTarget& target) {
-  app->add_option("--machine", target.machine,
-                  "Where the ranks of a group are ('chorale topology list'), or a JSON file")
-      ->required()
-      ->option_text("NAME|FILE");
-  machine_changes(app, target.changes);
-  app->add_option("--algorithms", target.algorithms,
-                  "Result files to take algorithms from, instead of a search")
-      ->option_text("FILE ...");
-  integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
-          "Search algorithms that cut a block into at most C chunks (2)");
-  app->add_option("--order", target.order,
-                  "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for "
-                  "all collectives, sizes and runs; or that tree, such as '((0 1) (2 3))'")
-      ->option_text("ORDER");
-  progress(app, target.progress);
 }
 
 // Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
@@ -122,14 +119,6 @@ void tune_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--html", options->html,
                 "Write a page that shows the search: the tree of schedules, and why the best one wins");
   limits(sub, options->limits, " and rank what was seen");
-}
-
-}  // namespace
-
-void workload_options(CLI::App& app, Command& parsed) {
-  transform_options(app, parsed);
-  compile_options(app, parsed);
-  tune_options(app, parsed);
 }
 
 }  // namespace chorale

@@ -1,10 +1,11 @@
 // What the size of a message is, and its bus bandwidth, as nccl-tests defines them (its doc/PERFORMANCE.md):
-// algbw = size / time; busbw = algbw times a factor that makes it comparable with the speed of a link, whatever
-// the number of ranks.
+// algbw = size / time; busbw = algbw times a factor that makes it comparable with the speed of a link,
+// whatever the number of ranks.
 //
-// The size is that of the largest buffer of a rank: the whole vector of an AllReduce, what a rank contributes to
-// a ReduceScatter, sends or receives in an Alltoall, receives from an Allgather; the root's whole buffer in
-// Gather and Scatter. Algorithms count blocks (ir/collective_kind.h); what people read and write are sizes.
+// The size is that of the largest buffer of a rank: the whole vector of an AllReduce, what a rank
+// contributes to a ReduceScatter, sends or receives in an Alltoall, receives from an Allgather; the
+// root's whole buffer in Gather and Scatter. Algorithms count blocks (ir/collective_kind.h); what people
+// read and write are sizes.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ double busbw_factor(CollectiveKind, int ranks);
 // The messages of a collective.
 struct MessageShape {
   std::int64_t blocks = 1;  // of the largest buffer of a rank
-  // By the kind; of groups, of counts and of collectives from files what the busiest rank has to receive or send,
-  // over the size, where a sum for several of k contributors counts 2(k-1)/k: of a group the factor of its kind.
+  // By the kind; of groups, of counts and of collectives from files what the busiest rank has to
+  // receive or send, over the size, where a sum for several of k contributors counts 2(k-1)/k: of a
+  // group the factor of its kind.
   double bus_factor = 1;
 };
 MessageShape message_shape(const Collective&);

@@ -1,5 +1,6 @@
-// What the traffic of all groups loads at one level of a hierarchy: ports, exits, host paths, links of a ring.
-// The busiest of them binds an instruction; for overlaps (cost/overlap.h) each path is listed with its time.
+// What the traffic of all groups loads at one level of a hierarchy: ports, exits, host paths,
+// links of a ring. The busiest of them binds an instruction; for overlaps (cost/overlap.h) each
+// path is listed with its time.
 #pragma once
 
 #include <optional>

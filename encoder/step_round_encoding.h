@@ -45,8 +45,8 @@
 
 namespace chorale {
 
-// How sums are made: of values that meet at a rank in a step; equal sums of equal values, at whatever rank they
-// are made; of no more than two values in a step, which implies the second.
+// How sums are made: of values that meet at a rank in a step; equal sums of equal values, at whatever rank
+// they are made; of no more than two values in a step, which implies the second.
 enum class SumsMade { Anyhow, Alike, InPairs };
 
 struct EncodingOptions {

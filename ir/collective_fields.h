@@ -1,5 +1,5 @@
-// The fields of collectives (ir/fields.h), for ir/json_collective.cpp, the schemas of docs, and Python. A named
-// one has its chunks by its kind: files list those of custom ones only.
+// The fields of collectives (ir/fields.h), for ir/json_collective.cpp, the schemas of docs, and Python. A
+// named one has its chunks by its kind: files list those of custom ones only.
 #pragma once
 
 #include "ir/collective.h"

@@ -1,5 +1,5 @@
-// Whether there can be such a collective: the size of all of it is computed before anything is allocated, since
-// a short text may ask for any number of chunks.
+// Whether there can be such a collective: the size of all of it is computed before anything is allocated,
+// since a short text may ask for any number of chunks.
 #pragma once
 
 #include <optional>

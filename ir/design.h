@@ -15,8 +15,8 @@ struct DesignDemand {
   bool operator==(const DesignDemand&) const = default;
 };
 
-// A group, and the connected graphs of it that were compared: sets of generators, of those that an automorphism
-// of the group carries to each other one.
+// A group, and the connected graphs of it that were compared: sets of generators, of those that an
+// automorphism of the group carries to each other one.
 struct DesignFamily {
   std::string group = {};  // "Z4 x Z16"
   long long graphs = 0;
@@ -53,8 +53,8 @@ struct Design {
   long long by_distance = 0;              // graphs that their distances exclude, without a bound of their own
   std::vector<DesignedGraph> best = {};   // at most ten, no two isomorphic, the best first: the design
   std::vector<DesignedGraph> named = {};  // machines by name of as many ranks and links, for comparison
-  // No schedules take less on any graph of the families or, if not all were compared, on any machine of as many
-  // links.
+  // No schedules take less on any graph of the families or, if not all were compared, on any
+  // machine of as many links.
   double bound_us = 0;
   bool proven = false;               // the first of `best` takes no more
   Topology machine = {};             // the first of `best`

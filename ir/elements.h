@@ -6,9 +6,9 @@
 
 namespace chorale {
 
-// Those of NCCL. 16-bit floats are computed with in float32 and rounded after each operation, and so are those
-// of 8 bits (OCP 8-bit floating point, revision 1.0), whose values that are too large become the largest.
-// Tensor programs have the latter; collectives by themselves are not offered them.
+// Those of NCCL. 16-bit floats are computed with in float32 and rounded after each operation, and so are
+// those of 8 bits (OCP 8-bit floating point, revision 1.0), whose values that are too large become the
+// largest. Tensor programs have the latter; collectives by themselves are not offered them.
 enum class ElementType {
   Float32,
   Float64,
@@ -26,8 +26,8 @@ enum class ElementType {
 // Avg is the sum divided by the number of ranks, at the end; integers are truncated.
 enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 
-// Type of intermediate values: their own type, or float32 for floats of 16 and 8 bits, which are then rounded once, at
-// the end. For other types, and without reductions, the two are the same.
+// Type of intermediate values: their own type, or float32 for floats of 16 and 8 bits, which are then rounded
+// once, at the end. For other types, and without reductions, the two are the same.
 enum class Accumulation { OwnType, Float32 };
 
 std::size_t size_of(ElementType);

@@ -1,5 +1,5 @@
-// The names of enumerations in files: writers, readers (ir/json_fields.h) and the schemas of docs take them from
-// here. An enumeration that one codec names otherwise has none here.
+// The names of enumerations in files: writers, readers (ir/json_fields.h) and the schemas of docs take them
+// from here. An enumeration that one codec names otherwise has none here.
 #pragma once
 
 #include <span>

@@ -1,10 +1,10 @@
 // Values written and read by their fields (ir/fields.h), for the writers and readers of our JSON.
 //
-// A codec writes and reads single values; one of a file has what needs to know more, such as the machine whose
-// links a value names. Values without a form of their own in it are written by write_value() and read by
-// read_value(): a list by its elements, a noun by its fields, others as PlainFields has them. Its has(owner,
-// words), if there is one, states which members an owner has: true, it must; false, it must not; nothing: as
-// the words have it.
+// A codec writes and reads single values; one of a file has what needs to know more, such as the machine
+// whose links a value names. Values without a form of their own in it are written by write_value() and read
+// by read_value(): a list by its elements, a noun by its fields, others as PlainFields has them. Its
+// has(owner, words), if there is one, states which members an owner has: true, it must; false, it must not;
+// nothing: as the words have it.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,8 +17,8 @@ struct Allocation {
   bool operator==(const Allocation&) const = default;
 };
 
-// What is known about rates: a switch whose level is l (leaves: 0) has a link up that carries the rates of all
-// hosts of the cluster below it, over taper[l] (the last one for further levels); >= 1.
+// What is known about rates: a switch whose level is l (leaves: 0) has a link up that carries the rates of
+// all hosts of the cluster below it, over taper[l] (the last one for further levels); >= 1.
 struct NetworkRates {
   double node_gbs = 50;  // of a node, in each direction; 1e9 bytes per second
   std::vector<double> tapers = {2};

@@ -100,8 +100,8 @@ class Mover {
   Mover(const Renumbering& by, const Result& from, const Topology& to, const std::string& where)
       : by_(by), asked_(from.collective), where_(where) {
     const Topology& was = from.topology;
-    require(std::ssize(by.ranks) == was.ranks && by.links.size() == was.links.size() && !was.underlay &&
-            was.switches == 0 && !is_custom(asked_));
+    require(std::ssize(by.ranks) == was.ranks && by.links.size() == was.links.size() &&
+            is_renumberable(was, asked_));
     require(was.ranks == to.ranks && was.links.size() == to.links.size() &&
             was.limits.size() == to.limits.size() && !to.underlay && to.switches == 0);
     for (std::size_t l = 0; l < was.links.size(); ++l) {
@@ -192,6 +192,10 @@ std::vector<int> permutation(const JsonReader& json) {
 }
 
 }  // namespace
+
+bool is_renumberable(const Topology& topology, const Collective& collective) {
+  return !topology.underlay && topology.switches == 0 && !is_custom(collective);
+}
 
 Renumbering no_renumbering(const Topology& topology) {
   Renumbering result;

@@ -16,6 +16,10 @@ struct Renumbering {
   bool operator==(const Renumbering&) const = default;
 };
 
+// Not a custom collective, whose chunks lie where its file says, nor a machine with switches, whether as
+// nodes or below its links (Topology::underlay).
+bool is_renumberable(const Topology&, const Collective&);
+
 Renumbering no_renumbering(const Topology&);
 Renumbering inverse(const Renumbering&);
 Renumbering compose(const Renumbering& first, const Renumbering& then);
@@ -25,7 +29,7 @@ std::string to_json(const Renumbering&);
 Renumbering renumbering_from_json(std::string_view text, const std::string& file);
 
 // Limits go by their links, bandwidth and abilities, and are called "limit 0", ... Requires permutations of
-// the machine's ranks and links, and a machine without switches, also below its links (Topology::underlay).
+// the machine's ranks and links, and a machine without switches, also below its links.
 Topology renumbered(const Topology&, const Renumbering&);
 
 // Requires a collective that is not Custom: the holders of a chunk define its position.

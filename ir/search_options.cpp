@@ -28,6 +28,13 @@ std::string name_of(Engine engine) {
   return name_in(engines(), engine);
 }
 
+Space searched_space(const FrontierOptions& options) {
+  return {.min_chunks = options.min_chunks,
+          .max_chunks = options.max_chunks,
+          .max_steps = options.max_steps,
+          .extra_rounds = options.extra_rounds};
+}
+
 // Of every search. A row is words and the path of the member that the option sets. `unlimited` is the value
 // that stands for "not given", where that is no value of the range.
 std::span<const OptionRow<FrontierOptions>> search_rows() {

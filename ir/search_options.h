@@ -104,6 +104,9 @@ struct FrontierOptions {
   std::function<void(std::function<Result()>)> publish = {};
 };
 
+// What a search with these options speaks of, as its result and its question in a library have it.
+Space searched_space(const FrontierOptions&);
+
 // More chunks per block than any network could fill; beyond, formulas do not fit into memory anyway.
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;

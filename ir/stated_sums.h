@@ -1,7 +1,7 @@
 // How a file states in which order a rank adds up what arrives in one step. Its sends are listed so that a
-// reader who adds from the left, first what the rank holds (or the copy that replaces it), then the arrivals as
-// listed, adds along the combination tree (ir/agreement.h). Where no list does that, a sum is stated in
-// brackets.
+// reader who adds from the left, first what the rank holds (or the copy that replaces it), then the
+// arrivals as listed, adds along the combination tree (ir/agreement.h). Where no list does that, a
+// sum is stated in brackets.
 #pragma once
 
 #include <string>

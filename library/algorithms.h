@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/fnv.h"
 #include "ir/frontier.h"
 #include "ir/program.h"
 #include "ir/step_rows.h"
@@ -58,8 +59,8 @@ class Algorithms {
   // before, and nothing is kept.
   bool has(const CollectiveCall&, std::string& why) const;
 
-  // "": nothing has failed, or there are algorithms for some call after that failure. Else that there are none,
-  // and the names of failures that there are algorithms for.
+  // "": nothing has failed, or there are algorithms for some call after that failure. Else that there are
+  // none, and the names of failures that there are algorithms for.
   std::string not_ready_for(const std::string& failure) const;
 
   // The one with the least predicted or measured time of those that can be lowered, or that was lowered; for
@@ -70,8 +71,8 @@ class Algorithms {
   // them, and if one does, those whose hosts are not known are not used. The latter take ranks as they are
   // numbered. The root may be another if a symmetry of the machine carries the algorithm's root to it.
   //
-  // `failure`: what has failed of the machine, as its name ends ("link 0-1"); then only answers for the machine
-  // after that failure are used, for ranks as the machine numbers them; without it none of those.
+  // `failure`: what has failed of the machine, as its name ends ("link 0-1"); then only answers for the
+  // machine after that failure are used, for ranks as the machine numbers them; without it none of those.
   const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<RankLocation>& group,
                                 const Lowering&, std::string& why, const std::string& failure = "");
 
@@ -124,7 +125,7 @@ class Algorithms {
       chosen_ = {};
   int size_ = 0;  // of all results
   std::vector<std::string> complaints_ = {};
-  std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
+  std::uint64_t fingerprint_ = kFnvBasis;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded
 };
 

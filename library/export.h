@@ -24,8 +24,8 @@ namespace chorale {
 // own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that
 // needs no file. NcclxCsv: rows of NCCLX's own tuner. OmpiRules, OmpiJson, MpichJson, UccTune: which of their
 // own algorithms Open MPI, MPICH, UCC should take (library/tool_rules.h). Preload: the answers themselves,
-// files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that chooses by size, and by what has
-// failed of the machine where the library has answers after failures.
+// files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that chooses by size, and by what
+// has failed of the machine where the library has answers after failures.
 enum class ExportForm {
   Mscclpp,
   MscclXml,
@@ -74,8 +74,8 @@ struct ReadyPoints {
     const Point* point = nullptr;
     double up_to = 0;  // bytes of a block; of the last: HUGE_VAL
   };
-  // What has failed ("link 0-1"; "": nothing), and what the ranks of the points are called then; empty: as they
-  // are.
+  // What has failed ("link 0-1"; "": nothing), and what the ranks of the points are called
+  // then; empty: as they are.
   struct After {
     std::string failure = {};
     std::vector<Rank> ranks = {};

@@ -12,6 +12,7 @@
 
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/fnv.h"
 #include "ir/group_collective.h"
 #include "ir/json.h"
 #include "ir/or_error.h"
@@ -37,12 +38,6 @@ std::uintmax_t readable_bytes(const std::string& file) {
   return error ? 0 : bytes;
 }
 
-// Mixes a text into the fingerprint of all before it, so the order of texts counts.
-void hash(std::string_view text, std::uint64_t& fingerprint) {
-  for (const char c : text)  // FNV-1a
-    fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-}
-
 // A file of SQLite, by its first bytes.
 bool is_library(const std::string& file) {
   constexpr std::string_view kBegins = "SQLite format 3";
@@ -64,7 +59,8 @@ std::string failure_of(const std::string& machine) {
 
 Algorithms::Algorithms(const std::string& path, std::string over, const std::string& order)
     : over_(std::move(over)), fixed_order_(order == "fixed") {
-  if (fixed_order_) hash("order: fixed\n", fingerprint_);  // ranks with another one would choose otherwise
+  if (fixed_order_)
+    fingerprint_ = fnv_of("order: fixed\n", fingerprint_);  // ranks with another one would choose otherwise
   if (!order.empty() && order != "fixed" && order != "agreed") {
     complaints_.push_back("CHORALE_ORDER: '" + shown(order.substr(0, 60)) +
                           "' is not an order of sums: no algorithms are loaded; use fixed or agreed");
@@ -134,7 +130,7 @@ void Algorithms::read_file_or_library(const std::string& file) {
   one.push_back(std::move(loaded));
   keep(std::move(one));
   bytes_ += bytes;
-  hash(text, fingerprint_);
+  fingerprint_ = fnv_of(text, fingerprint_);
 }
 
 // An answer becomes one Loaded, whatever number of entries it has: each adds the hosts for which it is known,
@@ -152,20 +148,20 @@ void Algorithms::read_library(const std::string& file) {
     loaded->result = stored_result(stored, file);
     const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
     loaded->name = shown(fmt::format("{}, {} of {}, {}", file, place.collective, place.machine, place.group));
-    hash(stored.answer, fingerprint);
+    fingerprint = fnv_of(stored.answer, fingerprint);
     // An answer without an entry is stored for a machine that was changed by options
     // (cli/frontier_command.cpp): it is taken as a machine of its own, with nothing failed.
     loaded->of_whole = stored.places.empty();
     for (const AnswerPlace& each : stored.places) {
       const std::string failure = failure_of(each.machine);
-      hash(failure, fingerprint);
+      fingerprint = fnv_of(failure, fingerprint);
       loaded->of_whole = loaded->of_whole || failure.empty();
       if (!failure.empty() && each.group == "all") {
         std::vector<Rank> ranks = ranks_at(stored, each, loaded->result.topology, file);
-        hash(fmt::format("{}\n", fmt::join(ranks, " ")), fingerprint);
+        fingerprint = fnv_of(fmt::format("{}\n", fmt::join(ranks, " ")), fingerprint);
         loaded->failures[failure] = {.ranks = std::move(ranks), .hosts = each.hosts};
       }
-      hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
+      fingerprint = fnv_of(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
       if (each.hosts.empty()) continue;
       if (std::ssize(each.hosts) != loaded->result.topology.ranks)
         throw InputError(file, "an answer has an entry with other ranks than it has", "build another");
@@ -174,7 +170,7 @@ void Algorithms::read_library(const std::string& file) {
     }
     for (const MeasuredTime& each : stored.measured)
       if (each.over == over_) {
-        hash(fmt::format("{} {} {}\n", each.point, each.bytes, each.median_us), fingerprint);
+        fingerprint = fnv_of(fmt::format("{} {} {}\n", each.point, each.bytes, each.median_us), fingerprint);
         loaded->measured.push_back(each);
       }
     all.push_back(std::move(loaded));

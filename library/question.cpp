@@ -47,7 +47,7 @@ std::string further_options(const FrontierOptions& asked) {
 // A machine and a collective that canonical numbers are not known of keep theirs: the numbering is the
 // identity then.
 bool is_numbered(const Result& result, const Renumbering& numbering) {
-  return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
+  return fits(numbering, result.topology) && (is_renumberable(result.topology, result.collective) ||
                                               numbering == no_renumbering(result.topology));
 }
 
@@ -77,25 +77,16 @@ Topology without_names(const Topology& topology) {
   return result;
 }
 
-bool has_numbers_of_its_own(const Topology& topology, const Collective& collective) {
-  return !topology.underlay && topology.switches == 0 && !is_custom(collective);
-}
-
 // Custom collectives and machines with chosen routes keep their numbers: symmetries are not known of them.
 std::string subject_of(const Topology& topology, const Collective& collective, const Renumbering& numbering) {
-  const bool own = has_numbers_of_its_own(topology, collective);
+  const bool own = is_renumberable(topology, collective);
   return to_json(without_names(own ? renumbered(topology, numbering) : topology)) +
          to_json(own ? renumbered(collective, numbering) : collective);
 }
 
 std::string question_text(const std::string& subject, const FrontierOptions& asked) {
   const SynthesisOptions& how = asked.synthesis;
-  // As the result of a search has it.
-  const Space space{.min_chunks = asked.min_chunks,
-                    .max_chunks = asked.max_chunks,
-                    .max_steps = asked.max_steps,
-                    .extra_rounds = asked.extra_rounds};
-  return head_of(subject, space) + further_options(asked) +
+  return head_of(subject, searched_space(asked)) + further_options(asked) +
          limits_of(how.limits.conflicts, asked.time_limit.count()) +
          fmt::format("bounds {} symmetry {} seed {} version {}\n", how.use_bounds, how.use_symmetry, how.seed,
                      kResultVersion);
@@ -175,8 +166,8 @@ LibraryQuestion library_question(const Topology& topology, const Collective& col
   LibraryQuestion question{.topology = topology, .collective = collective, .options = options};
   std::vector<int> colours(topology.ranks, 0);
   if (is_rooted(collective.kind)) colours.at(collective.root) = 1;
-  question.numbering = has_numbers_of_its_own(topology, collective) ? canonical_numbering(topology, colours)
-                                                                    : no_renumbering(topology);
+  question.numbering = is_renumberable(topology, collective) ? canonical_numbering(topology, colours)
+                                                             : no_renumbering(topology);
   question.text = question_text(subject_of(topology, collective, question.numbering), options);
   return question;
 }

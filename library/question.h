@@ -21,10 +21,6 @@ inline constexpr const char* kSeeVerify = "see 'chorale library verify'";
 // The machine as it is stored: its names are not part of a question.
 Topology without_names(const Topology&);
 
-// A custom collective, whose chunks lie where its file says, and a machine whose routes through switches were
-// chosen (Topology::underlay) are found by the numbers that they have.
-bool has_numbers_of_its_own(const Topology&, const Collective&);
-
 // Machine and collective, renumbered so. Requires permutations of the machine's ranks and links.
 std::string subject_of(const Topology&, const Collective&, const Renumbering&);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "ir/fnv.h"
 #include "symmetry/automorphisms.h"
 
 namespace chorale {
@@ -46,9 +47,7 @@ RankSet renamed_set(const RankSet& set, const std::vector<Rank>& ranks) {
 
 // Ranks compare names of hosts by a hash, which has a fixed size in a message.
 std::uint64_t number_of_host(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
+  return fnv_of(name);
 }
 
 // Hosts get numbers in the order of the ranks, the same on all ranks.

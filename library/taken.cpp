@@ -82,7 +82,7 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
 Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
                               const Topology* topology, const std::string& file) const {
   if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
-  if (!has_numbers_of_its_own(result.topology, result.collective)) return result;
+  if (!is_renumberable(result.topology, result.collective)) return result;
   const Renumbering all = compose(by, inverse(asked));
   const bool same = all == no_renumbering(result.topology);
   Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);

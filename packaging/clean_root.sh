@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# The package in a root where nothing else is: Debian's minimal system (mmdebstrap), entered by chroot. It is installed there with
-# what it needs, `chorale` runs, a C++ program is built by find_package(chorale), a C program by pkg-config, and both run; man
-# finds the pages, bash completes; and removed again nothing of it is left. Takes minutes, root and Debian's archive; -k keeps the root.
-# Usage: packaging/clean_root.sh [-k] [BUILD]          (build/release), e.g. > benchmarks/results/clean_root.log
+# The package in a root where nothing else is: Debian's minimal system (mmdebstrap), entered by chroot. It is
+# installed there with what it needs, `chorale` runs, a C++ program is built by find_package(chorale), a C
+# program by pkg-config, and both run; man finds the pages, bash completes; and removed again nothing of it is
+# left. Takes minutes, root and Debian's archive; -k keeps the root.
+# Usage: packaging/clean_root.sh [-k] [BUILD]          (build/release), e.g. >
+# benchmarks/results/clean_root.log
 set -euo pipefail
 keep=; [ "${1:-}" != -k ] || { keep=1; shift; }
 here=$(cd "$(dirname "$0")/.." && pwd)

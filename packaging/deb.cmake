@@ -1,11 +1,13 @@
-# `cpack` in the build tree: a package for Debian with the program, its parts, the libraries, their headers, the manual and completion.
-# It depends on what dpkg-shlibdeps finds the libraries to need, so MPI and Z3, which the program loads only when asked to, come
-# with it. The Python package is no part of it (pip makes that).
+# `cpack` in the build tree: a package for Debian with the program, its parts, the libraries, their
+# headers, the manual and completion. It depends on what dpkg-shlibdeps finds the libraries to need,
+# so MPI and Z3, which the program loads only when asked to, come with it. The Python package is no
+# part of it (pip makes that).
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is packaged has been built: cpack in a test builds nothing
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME chorale)
 set(CPACK_PACKAGE_VENDOR chorale)
-# Who builds a package maintains it. Debian's tools are told by these two variables who that is; where they are not, nobody does.
+# Who builds a package maintains it. Debian's tools are told by these two variables who that is; where
+# they are not, nobody does.
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
   set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
 else()

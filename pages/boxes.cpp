@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/words.h"
 #include "pages/placed.h"
 
 namespace chorale {
@@ -115,10 +116,10 @@ class Boxes {
     const auto [least, most] =
         std::minmax_element(parts_.boxes.begin(), parts_.boxes.end(),
                             [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    p.shape = counted_as(parts_.boxes.size(), "node", "nodes") + " of " + std::to_string(least->size()) +
+    p.shape = counted(std::ssize(parts_.boxes), "node") + " of " + std::to_string(least->size()) +
               (least->size() < most->size() ? " to " + std::to_string(most->size()) : "");
     if (!between_.empty())
-      p.shape += ", " + counted_as(between_.size(), "switch", "switches") + " between them";
+      p.shape += ", " + counted(std::ssize(between_), "switch", "switches") + " between them";
     return p;
   }
 

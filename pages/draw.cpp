@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/words.h"
 #include "pages/lines.h"
 
 namespace chorale {
@@ -88,7 +89,7 @@ Placed place(const Parts& parts) {
   const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);
   if (!one || direct) return spread(parts);
   Placed p = parts.t.ranks > kMostRound ? as_banks(parts) : as_wheel(parts);
-  p.shape = counted_as(parts.t.ranks, "rank", "ranks") + " on one switch";
+  p.shape = counted(parts.t.ranks, "rank") + " on one switch";
   return p;
 }
 
@@ -155,10 +156,6 @@ std::vector<int> numbers_below(int count) {
   std::vector<int> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
-}
-
-std::string counted_as(std::size_t n, const std::string& one, const std::string& many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
 Picture picture_of(const Topology& t) {

@@ -17,8 +17,8 @@
 namespace chorale {
 
 struct Fabric {
-  // Their names, switch i is node ranks + i: "switch3", as 'topology show' has it, where cables are known; else
-  // the first word of their limits, numbered where several have the same.
+  // Their names, switch i is node ranks + i: "switch3", as 'topology show' has it, where cables are known;
+  // else the first word of their limits, numbered where several have the same.
   std::vector<std::string> switches = {};
   std::vector<std::vector<Node>> through = {};  // by link: the switches on its route, from its source on
 };

@@ -39,6 +39,15 @@ bool must_turn(const Graph& g, int x, int y, int z) {
                       [&](int other) { return other != x && adjacent(g, other, z); });
 }
 
+// The set of each element, 0 .. number of sets - 1, by their first elements.
+std::vector<int> numbered(DisjointSets& sets) {
+  std::map<int, int> number;
+  std::vector<int> result;
+  for (const int first : sets.representatives())
+    result.push_back(number.emplace(first, static_cast<int>(number.size())).first->second);
+  return result;
+}
+
 // The class of each edge, 0 .. number of classes - 1. Every pair of edges is tested, which kMostEdges bounds;
 // recognition in linear time (Imrich, Peterin 2007) is not needed for machines of that size.
 std::vector<int> classes_of(const Graph& g, const std::vector<Edge>& edges) {
@@ -56,11 +65,7 @@ std::vector<int> classes_of(const Graph& g, const std::vector<Edge>& edges) {
                        (y == u && must_turn(g, y, x, v)) || (y == v && must_turn(g, y, x, u));
       if (theta || tau) joined.join(i, j);
     }
-  std::map<int, int> number;
-  std::vector<int> result;
-  for (const int first : joined.representatives())
-    result.push_back(number.emplace(first, static_cast<int>(number.size())).first->second);
-  return result;
+  return numbered(joined);
 }
 
 // The component of each node without the edges of the class, numbered by their first nodes.
@@ -69,11 +74,7 @@ std::vector<int> components_without(const std::vector<Edge>& edges, const std::v
   DisjointSets joined(nodes);
   for (std::size_t e = 0; e < edges.size(); ++e)
     if (of[e] != cut) joined.join(edges[e].first, edges[e].second);
-  std::map<int, int> number;
-  std::vector<int> result;
-  for (const int first : joined.representatives())
-    result.push_back(number.emplace(first, static_cast<int>(number.size())).first->second);
-  return result;
+  return numbered(joined);
 }
 
 // Kind of a connected graph that is one factor, and its nodes in order, by degrees: n - 1 at all nodes of a

@@ -55,7 +55,8 @@ std::string as_markup(const std::string& words) {
 }
 
 // The marks are looked for in the template alone, never in what replaces them.
-std::string filled_page(const std::string& page, const std::string& title, const std::string& json) {
+std::string filled_page(Page which, const std::string& title, const std::string& json) {
+  const std::string page = page_template(which);
   const std::string title_mark = "@TITLE@", data_mark = "@DATA@";
   const std::size_t t = page.find(title_mark), d = page.find(data_mark);
   if (t == std::string::npos || d == std::string::npos || d < t)

@@ -164,7 +164,7 @@ std::string to_html(const Result& result, const PageNotes& notes) {
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
                      {"figure", notes.figure},
                      {"points", std::move(points)}};
-  return filled_page(page_template(), page_title(result),
+  return filled_page(Page::Result, page_title(result),
                      data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
@@ -175,7 +175,7 @@ std::string machine_html(const Topology& machine) {
                      {"summary", switches.empty() ? "" : "Its switches " + switches + "."},
                      {"bound", {0, 1}},
                      {"points", json::array()}};
-  return filled_page(page_template(), machine.name + " - Chorale",
+  return filled_page(Page::Result, machine.name + " - Chorale",
                      data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 

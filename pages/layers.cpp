@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/words.h"
 #include "pages/placed.h"
 
 namespace chorale {
@@ -26,7 +27,7 @@ class Layers {
     int top = 0;
     for (int n = parts_.t.ranks; n < nodes_; ++n) top = std::max(top, level_[n]);
     for (int level = 1; level <= top; ++level) place_level(p, level, -1.9 * level);
-    p.shape = "switches in " + counted_as(top, "layer", "layers");
+    p.shape = "switches in " + counted(top, "layer");
     return p;
   }
 

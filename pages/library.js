@@ -3,21 +3,6 @@ const places = data.places;
 const sizes = [...new Set(places.flatMap(p => p.rows.map(row => row.bytes)))].sort((a, b) => a - b);
 let place = Math.max(0, Math.min(places.length - 1, Number(location.hash.slice(1)) || 0)), size = 0;
 
-function bytes(n) {
-  for (const [unit, of] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
-    if (n >= of) return `${Number((n / of).toPrecision(3))} ${unit}`;
-  return `${n} B`;
-}
-function time(us) {
-  if (us === undefined) return '';
-  for (const [unit, of] of [['s', 1e6], ['ms', 1e3], ['us', 1]])
-    if (us >= of || unit === 'us') return `${Number((us / of).toPrecision(3))} ${unit}`;
-}
-const divisor = (a, b) => b === 0 ? a : divisor(b, a % b);
-function rate(point) {
-  const d = divisor(point.rounds, point.chunks) || 1;
-  return point.chunks === d ? String(point.rounds / d) : `${point.rounds / d}/${point.chunks / d}`;
-}
 const over = row => row.least_us > 0 ? row.us / row.least_us : 1;
 const name_of = p => `${p.collective}${p.rooted ? ` from ${p.root}` : ''}`;
 const group_of = p => p.group === 'all' ? 'all ranks' : `${p.group}${p.group === 'pairs' ? ` ${p.members}` : ''}`;
@@ -54,7 +39,7 @@ function show_grid() {
       const found = p.rows.find(r => r.bytes === n), cell = element('td', undefined, 'size');
       if (found) {
         const point = p.points[found.point];
-        cell.append(`${point.steps}, ${rate(point)}`, element('small', over(found) < 1.005 ? '1' : over(found).toFixed(2)));
+        cell.append(`${point.steps}, ${reduced(point.rounds, point.chunks)}`, element('small', over(found) < 1.005 ? '1' : over(found).toFixed(2)));
         cell.style.background = `color-mix(in srgb, var(--mark) ${Math.round(34 / Math.max(1, over(found)) ** 2)}%, var(--paper))`;
         cell.title = `${name_of(p)}, ${bytes(n)}: ${point.origin}, ${time(found.us)}; no schedule is faster than ${time(found.least_us)}`;
         if (disagreement(p, found).length) cell.classList.add('differs');
@@ -66,14 +51,6 @@ function show_grid() {
     row.firstChild.onclick = () => choose(i, size);
     return row;
   }));
-}
-
-function make(tag, attributes, parent, text) {
-  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
-  if (text !== undefined) e.textContent = text;
-  if (parent) parent.append(e);
-  return e;
 }
 
 // Both axes by powers.

@@ -1,16 +1,7 @@
 // The machine, as pages/draw.h places it, and what moves over it.
-const SVG = 'http://www.w3.org/2000/svg';  // a name, not an address: nothing is loaded
-const unit = 40;                           // of the picture, in the SVG's own units
-const most_dots = 1500;                    // in flight at once; beyond that, cables only change colour
+const unit = 40;         // of the picture, in the SVG's own units
+const most_dots = 1500;  // in flight at once; beyond that, cables only change colour
 const machine = data.topology, picture = machine.picture;
-
-function make(name, attributes, parent, text) {
-  const node = document.createElementNS(SVG, name);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
-  if (text !== undefined) node.textContent = text;
-  if (parent) parent.appendChild(node);
-  return node;
-}
 
 const nodes = picture.nodes.map(([kind, name, x, y, width, height]) => ({kind, name, x, y, width, height}));
 const cables = picture.lines.map(([a, b, x, y, to_x, to_y, bandwidth, there, back, bend, wraps, dx, dy]) => {

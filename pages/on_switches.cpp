@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "ir/words.h"
 #include "pages/placed.h"
 
 namespace chorale {
@@ -105,7 +106,7 @@ class OnSwitches {
     for (std::size_t i = 0; i < among.spots.size(); ++i)
       put(p, static_cast<int>(i), {.x = kOfRouters * among.spots[i].x, .y = kOfRouters * among.spots[i].y},
           {.x = 0, .y = 1});
-    p.shape = counted_as(graph_.size(), "switch", "switches") + " with ranks" +
+    p.shape = counted(std::ssize(graph_), "switch", "switches") + " with ranks" +
               (among.shape.empty() ? "" : ", " + among.shape);
   }
 
@@ -123,8 +124,7 @@ class OnSwitches {
       for (std::size_t i = 0; i < inside.size(); ++i)
         put(p, groups[group][i], {.x = middles[group].x + inside[i].x, .y = middles[group].y + inside[i].y},
             from_to({}, inside[i]));
-    p.shape =
-        counted_as(groups.size(), "group", "groups") + " of " + std::to_string(inside.size()) + " switches";
+    p.shape = counted(std::ssize(groups), "group") + " of " + std::to_string(inside.size()) + " switches";
   }
 
   const Parts& parts_;

@@ -10,6 +10,30 @@ function element(tag, text, className) {
   return e;
 }
 
+// An element of a drawing.
+function make(tag, attributes, parent, text) {
+  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);  // a name, not an address: nothing is loaded
+  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+  if (text !== undefined) e.textContent = text;
+  if (parent) parent.append(e);
+  return e;
+}
+
+// Times in microseconds and sizes, as the command line has them.
+function in_unit(value, digits, units) {
+  const [unit, size] = units.find(([, size]) => value >= size) || units.at(-1);
+  return `${Number((value / size).toPrecision(digits))} ${unit}`;
+}
+const time = us => us === undefined ? '' : us === 0 ? '0' : in_unit(us, 3, [['s', 1e6], ['ms', 1e3], ['us', 1]]);
+const bytes = n => in_unit(n, 4, [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10], ['B', 1]]);
+
+// Rounds per chunk as a fraction.
+const divisor = (a, b) => b === 0 ? a : divisor(b, a % b);
+function reduced(rounds, chunks) {
+  const d = divisor(rounds, chunks) || 1;
+  return chunks === d ? String(rounds / d) : `${rounds / d}/${chunks / d}`;
+}
+
 const counted = (n, word, several) => `${n} ${n === 1 ? word : several || word + (/(s|ch)$/.test(word) ? 'es' : 's')}`;
 
 // The button goes from the system's theme to the other one, and back.

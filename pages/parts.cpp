@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "ir/disjoint_sets.h"
+
 namespace chorale {
 namespace {
 
@@ -13,23 +15,12 @@ using Groups = std::vector<std::vector<Rank>>;
 
 // Undirected; each group by its least member.
 Groups components(int nodes, const std::vector<std::pair<int, int>>& joined) {
-  Graph g(nodes);
-  for (const auto& [a, b] : joined) {
-    g[a].push_back(b);
-    g[b].push_back(a);
-  }
+  DisjointSets sets(nodes);
+  for (const auto& [a, b] : joined) sets.join(a, b);
+  std::map<int, std::vector<Rank>> by_least;
+  for (int n = 0; n < nodes; ++n) by_least[sets.find(n)].push_back(n);
   Groups groups;
-  std::vector<bool> seen(nodes, false);
-  for (int n = 0; n < nodes; ++n) {
-    if (seen[n]) continue;
-    const std::vector<int> hops = hops_in(g, n);
-    groups.emplace_back();
-    for (int m = 0; m < nodes; ++m)
-      if (hops[m] >= 0) {
-        seen[m] = true;
-        groups.back().push_back(m);
-      }
-  }
+  for (auto& [least, group] : by_least) groups.push_back(std::move(group));
   return groups;
 }
 

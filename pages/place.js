@@ -5,20 +5,6 @@ for (const part of location.hash.slice(1).split('&')) {
   if (key in chosen) chosen[key] = Number(value) || 0;
 }
 
-function time(us) {
-  if (us === 0) return '0';
-  for (const [unit, size] of [['s', 1e6], ['ms', 1e3], ['us', 1]])
-    if (us >= size || unit === 'us') return `${Number((us / size).toPrecision(3))} ${unit}`;
-}
-
-// As the command line has it: powers of 1024.
-function bytesText(bytes) {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let unit = 0;
-  for (; bytes >= 1024 && unit + 1 < units.length; ++unit) bytes /= 1024;
-  return `${Number(bytes.toPrecision(4))} ${units[unit]}`;
-}
-
 function inWords(instruction) {
   const form = instruction.form === 'InsideGroup' ? 'InsideGroup' : `${instruction.form}(${instruction.ancestor})`;
   return `(${instruction.slice}, ${form}, ${instruction.operation})`;
@@ -175,7 +161,7 @@ function stepsShown() {
 
 $('title').textContent = `${data.hierarchy.hierarchy}: ${data.job.axes.map(a => `${a.name} ${a.size}`).join(' x ')}`;
 $('summary').textContent = data.job.reductions.map(r =>
-  `${r.name || 'reduction'}: ${r.goal}, ${bytesText(r.bytes)} a device over ${r.axes.join(' and ')}` +
+  `${r.name || 'reduction'}: ${r.goal}, ${bytes(r.bytes)} a device over ${r.axes.join(' and ')}` +
   (r.times === 1 ? '' : `, ${r.times} times`)).join('; ') +
   ` (${data.matrices} placements${data.priced < data.matrices ? `, ${data.priced} priced` : ''}; ${data.algorithm})`;
 if (data.best.length === 0) {

@@ -40,7 +40,4 @@ std::vector<double> evenly(double left, double right, std::size_t count, double 
 // 0 .. count - 1
 std::vector<int> numbers_below(int count);
 
-// "1 node", "2 nodes"
-std::string counted_as(std::size_t n, const std::string& one, const std::string& many);
-
 }  // namespace chorale

@@ -1,11 +1,6 @@
 // The frontier: steps to the right, rounds per chunk upwards. Filled points are proven, hollow ones are not: a dashed line
 // leads down from these to what is not excluded.
 const rate = p => p.rounds / p.chunks;
-function divisor(a, b) { return b === 0 ? a : divisor(b, a % b); }
-function reduced(rounds, chunks) {
-  const d = divisor(rounds, chunks) || 1;
-  return chunks === d ? String(rounds / d) : `${rounds / d}/${chunks / d}`;
-}
 function fraction(rounds, chunks) {
   const text = reduced(rounds, chunks);
   return text.includes('/') ? `${text} = ${(rounds / chunks).toFixed(3)}` : text;

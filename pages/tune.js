@@ -5,11 +5,6 @@ const children = all.map(() => []);
 all.forEach((c, i) => { if (c.parent >= 0) children[c.parent].push(i); });
 let chosen = Math.max(0, Math.min(ranking.length - 1, Number(location.hash.slice(1)) || 0));
 
-function time(us) {
-  if (us === undefined) return '';
-  for (const [unit, size] of [['s', 1e6], ['ms', 1e3], ['us', 1]])
-    if (us >= size || unit === 'us') return `${Number((us / size).toPrecision(3))} ${unit}`;
-}
 const stepOf = c => c.step || 'as it was given';
 const us = c => c.measured_us === undefined ? c.price_us : c.measured_us;
 const unitsOf = c => c.runs.flatMap(run => run.units.map(unit => ({...unit, overlap: run.overlap, pieces: run.pieces})));
@@ -82,11 +77,6 @@ function drawTree() {
   svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
   svg.setAttribute('width', width);
   svg.setAttribute('height', height);
-  const shape = (tag, attributes) => {
-    const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
-    return e;
-  };
   const path = new Set();
   for (let i = ranking[chosen]; i >= 0; i = all[i].parent) path.add(i);
   const best = Math.min(...all.map(c => c.price_us));
@@ -94,18 +84,15 @@ function drawTree() {
   all.forEach((c, i) => {
     if (c.parent >= 0) {
       const from = at[c.parent];
-      svg.append(shape('line', {x1: from.x, y1: from.y, x2: at[i].x, y2: at[i].y, class: path.has(i) ? 'path' : ''}));
+      make('line', {x1: from.x, y1: from.y, x2: at[i].x, y2: at[i].y, class: path.has(i) ? 'path' : ''}, svg);
     }
   });
   all.forEach((c, i) => {
-    const dot = shape('circle', {cx: at[i].x, cy: at[i].y, r: 6,
-      class: `${i === ranking[chosen] ? 'chosen' : ''} ${c.measured_us === undefined ? '' : 'measured'}`});
+    const dot = make('circle', {cx: at[i].x, cy: at[i].y, r: 6,
+      class: `${i === ranking[chosen] ? 'chosen' : ''} ${c.measured_us === undefined ? '' : 'measured'}`}, svg);
     dot.style.fill = `color-mix(in srgb, var(--mark) ${Math.round(100 * best / c.price_us)}%, var(--paper))`;
-    const title = shape('title', {});
-    title.textContent = `number ${rankOf.get(i) + 1}: ${time(us(c))}: ${stepOf(c)}`;
-    dot.append(title);
+    make('title', {}, dot, `number ${rankOf.get(i) + 1}: ${time(us(c))}: ${stepOf(c)}`);
     dot.addEventListener('click', () => choose(rankOf.get(i)));
-    svg.append(dot);
   });
 }
 

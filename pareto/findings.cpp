@@ -76,10 +76,7 @@ constexpr milliseconds kOften{20};
 Findings::Findings(const Topology& topology, const Collective& asked, const FrontierOptions& options) {
   empty_.topology = topology;
   empty_.collective = asked;
-  empty_.space = {.min_chunks = options.min_chunks,
-                  .max_chunks = options.max_chunks,
-                  .max_steps = options.max_steps,
-                  .extra_rounds = options.extra_rounds};
+  empty_.space = searched_space(options);
   empty_.limits = limits_of(options);
   us_ = options.us;
   sizes_ = options.sizes.empty() ? std::vector<double>(std::begin(kSizes), std::end(kSizes)) : options.sizes;

@@ -20,6 +20,8 @@
 #include <map>
 #include <numeric>
 
+#include "ir/words.h"
+
 namespace chorale {
 namespace {
 
@@ -259,14 +261,14 @@ class SpaceCheck {
     const int parts = family(p) == Method::Composed ? result_.topology.ranks : 1;
     const int chunks = p.cost.chunks / parts;
     if (p.cost.chunks % parts != 0 || chunks < space.min_chunks || chunks > space.max_chunks)
-      return fail_point(i,
-                        fmt::format("has {} chunks, which is outside of the searched space", p.cost.chunks));
-    if (p.cost.steps > space.max_steps)
       return fail_point(
-          i, fmt::format("has {} steps, the searched space at most {}", p.cost.steps, space.max_steps));
+          i, "has " + counted(p.cost.chunks, "chunk") + ", which is outside of the searched space");
+    if (p.cost.steps > space.max_steps)
+      return fail_point(i, fmt::format("has {}, the searched space at most {}", counted(p.cost.steps, "step"),
+                                       space.max_steps));
     if (within_space(p.cost.rounds, p.cost.steps) == kImpossible)
-      return fail_point(i, fmt::format("has {} rounds, more than the searched space allows to {} steps",
-                                       p.cost.rounds, p.cost.steps));
+      return fail_point(i, fmt::format("has {}, more than the searched space allows to {}",
+                                       counted(p.cost.rounds, "round"), counted(p.cost.steps, "step")));
     if (p.on_frontier != undominated_[i])
       return fail_point(
           i, p.on_frontier ? "is dominated by another point" : "is on the frontier, but not marked so");

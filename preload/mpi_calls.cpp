@@ -61,6 +61,10 @@ struct Counts {
     // Between two groups they are those of the other one.
     if (comm == MPI_COMM_NULL || is_between_groups(comm) || counts == nullptr) return;
     ranks = comm_size(comm);
+    if (std::any_of(counts, counts + ranks, [](int count) { return count < 0; })) {
+      largest = -1;  // no count of a call: MPI reports the error
+      return;
+    }
     for (int n = 0; n < ranks; ++n) {
       largest = std::max(largest, counts[n]);
       unit = std::gcd(unit, counts[n]);

@@ -117,8 +117,11 @@ void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) {
   companion.forget_plans();
   if (rank != 0) return;
   if_memory_suffices([&] {
-    if (const std::string words = algorithms_.not_ready_for(now.data()); !words.empty())
-      observer_.complaint(words + ": MPI does the collectives");
+    const std::string words = [&] {
+      const std::lock_guard lock(mutex_);
+      return algorithms_.not_ready_for(now.data());
+    }();
+    if (!words.empty()) observer_.complaint(words + ": MPI does the collectives");
   });
 }
 
@@ -232,7 +235,8 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
 
 MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (const char* const why = why_not_ours(comm)) return pass(comm, call, why);
-  if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
+  if (call.elements < 0) return pass(comm, call, "its counts are wrong");
+  if (call.elements == 0) return pass(comm, call, "there is nothing to move");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
   if (failure_file_.given()) learn_failure(comm, *companion);

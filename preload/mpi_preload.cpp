@@ -8,10 +8,11 @@
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for
 //                        ranks of one host, in containers or in tests
-//   CHORALE_NODES        rates of nodes for MPI_Alltoallv: nics=8,nic=50,node=450,latency=5 (NICs of a node, none
-//                        stated: one per rank; GB/s of a NIC and of a rank within its node; microseconds)
-//   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"), read at each
-//                        call: from the next one on, algorithms of a library for the machine after that
+//   CHORALE_NODES        rates of nodes for MPI_Alltoallv: nics=8,nic=50,node=450,latency=5 (NICs of a node,
+//                        none stated: one per rank; GB/s of a NIC and of a rank within its node;
+//                        microseconds)
+//   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"), read at
+//                        each call: from the next one on, algorithms of a library for the machine after that
 //                        failure are used ('chorale library build --failures 1')
 //   CHORALE_FAILED_SIGNAL=USR1  that file is read after this signal alone (or USR2)
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
@@ -24,6 +25,7 @@
 #include <mutex>
 #include <set>
 
+#include "ir/words.h"
 #include "preload/mpi_collectives.h"
 #include "preload/mpi_entries.h"
 #include "preload/mpi_settings.h"
@@ -72,7 +74,8 @@ class Preload {
     if (comm_rank(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
-    if (log_) std::fprintf(stderr, "chorale: %d algorithms are at hand\n", collectives_.algorithms().size());
+    if (const int size = collectives_.algorithms().size(); log_)
+      std::fprintf(stderr, "chorale: %s at hand\n", counted(size, "algorithm is", "algorithms are").c_str());
   }
 
   // Once for each kind of call.

@@ -6,8 +6,8 @@
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
 //                        each size and run
 //   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"): from the
-//                        next call that is not captured on, algorithms of a library for the machine after that
-//                        failure are used ('chorale library build --failures 1')
+//                        next call that is not captured on, algorithms of a library for the machine after
+//                        that failure are used ('chorale library build --failures 1')
 //   CHORALE_FAILED_SIGNAL=USR1  that file is read after this signal alone (or USR2)
 //   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
 //                        or the reason for none

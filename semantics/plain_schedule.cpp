@@ -1,5 +1,5 @@
-// A model of the plain formula as a schedule: a step for each that sends anything, with the rounds that its sends
-// need. Whether the schedule is right is the verifier's to decide.
+// A model of the plain formula as a schedule: a step for each that sends anything, with the rounds that its
+// sends need. Whether the schedule is right is the verifier's to decide.
 #include <algorithm>
 #include <set>
 #include <span>

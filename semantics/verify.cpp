@@ -73,8 +73,8 @@ class ScheduleVerifier : FaultList {
   // pre and post are sorted sets without repetitions; a file may state anything.
   void collective_in_range() {
     if (topology_.ranks != collective_.ranks)
-      return report(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
-                    topology_.ranks);
+      return report(Kind::Size, {}, "the collective is for {}, the topology has {}",
+                    counted(collective_.ranks, "rank"), topology_.ranks);
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
       const ChunkSpec& spec = collective_.chunks[c];
       if (spec.pre.empty())
@@ -290,8 +290,9 @@ std::vector<Fault> violations(const Topology& topology, const Collective& asked,
   const int steps = static_cast<int>(point.schedule.steps.size()), rounds = total_rounds(point.schedule);
   if (static_cast<int>(faults.size()) < limit && (point.cost.steps != steps || point.cost.rounds != rounds))
     faults.push_back({.kind = Fault::Kind::Statement,
-                      .words = fmt::format("states {} steps and {} rounds, its schedule has {} and {}",
-                                           point.cost.steps, point.cost.rounds, steps, rounds)});
+                      .words = fmt::format("states {} and {}, its schedule has {} and {}",
+                                           counted(point.cost.steps, "step"),
+                                           counted(point.cost.rounds, "round"), steps, rounds)});
   return faults;
 }
 

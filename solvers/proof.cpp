@@ -336,15 +336,15 @@ constexpr std::size_t kMostProofBytes = std::size_t{1} << 30;
 class NamelessFile {
  public:
   NamelessFile() {
-    std::string path = (std::filesystem::temp_directory_path() / "chorale-proof-XXXXXX").string();
-    const int file = mkstemp(path.data());
-    if (file < 0) throw std::runtime_error("cannot create a temporary file in " + path);
-    unlink(path.c_str());
-    file_ = fdopen(file, "w+");
-    if (file_ == nullptr) {
-      close(file);
-      throw std::runtime_error("cannot open a temporary file in " + path);
-    }
+    std::error_code error;
+    std::string path = std::filesystem::temp_directory_path(error) / "chorale-proof-XXXXXX";
+    const int file = error ? -1 : mkstemp(path.data());
+    file_ = file < 0 ? nullptr : fdopen(file, "w+");
+    if (file >= 0) unlink(path.c_str());
+    if (file_ != nullptr) return;
+    if (file >= 0) close(file);
+    throw InputError("the proof", "there is no folder for temporary files, or no file can be made in it",
+                     "set TMPDIR to one that can be written to");
   }
   ~NamelessFile() { std::fclose(file_); }
   NamelessFile(const NamelessFile&) = delete;

@@ -1,5 +1,5 @@
-// The largest group of symmetries at hand that moves every rank: what one rank does, all of an orbit may do at
-// once.
+// The largest group of symmetries at hand that moves every rank: what one rank does, all of
+// an orbit may do at once.
 #pragma once
 
 #include <vector>

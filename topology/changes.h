@@ -8,12 +8,13 @@ namespace chorale {
 
 // The machine without those links and ranks, and with slower ones. Names are those of the machine as it was
 // given, with its switches; where its links are chosen routes (Topology::underlay), of the machine below, and
-// routes are to be chosen again. Ranks after a removed one move up by one; shared limits hold over the remaining
-// links. If the bandwidth of a slower link is not an integer number of chunks per round, all bandwidths are
-// multiplied and the unit is reduced accordingly. Abilities apply to all switches; if a machine has its
-// switches as shared limits (ir/topology.h), limits over links from one rank multicast and limits over links
-// to one rank reduce. The name describes the changes. Throws InputError for a link or rank that does not
-// exist, for a part that is not between 0 and 1, if no rank is left, and for abilities if there is no switch.
+// routes are to be chosen again. Ranks after a removed one move up by one; shared limits hold over the
+// remaining links. If the bandwidth of a slower link is not an integer number of chunks per round, all
+// bandwidths are multiplied and the unit is reduced accordingly. Abilities apply to all switches; if a
+// machine has its switches as shared limits (ir/topology.h), limits over links from one rank multicast
+// and limits over links to one rank reduce. The name describes the changes. Throws InputError for a link
+// or rank that does not exist, for a part that is not between 0 and 1, if no rank is left, and for
+// abilities if there is no switch.
 Topology changed(const Topology&, const MachineChanges&);
 
 }  // namespace chorale

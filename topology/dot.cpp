@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ir/shown.h"
+#include "ir/words.h"
 #include "topology/text.h"
 
 namespace chorale {
@@ -76,8 +77,9 @@ std::string to_dot(const Topology& t, const Hierarchy* levels) {
   }
   std::string legend;
   for (const SharedLimit& limit : t.limits)
-    legend += fmt::format("{}: {} links, {} per round{}\\l", escaped(limit.name), limit.links.size(),
-                          limit.bandwidth, limit.abilities.any() ? ", may " + in_words(limit.abilities) : "");
+    legend += fmt::format("{}: {}, {} per round{}\\l", escaped(limit.name),
+                          counted(std::ssize(limit.links), "link"), limit.bandwidth,
+                          limit.abilities.any() ? ", may " + in_words(limit.abilities) : "");
   if (!legend.empty()) text += fmt::format("  label=\"{}\";\n", legend);
   return text + "}\n";
 }

@@ -1,5 +1,5 @@
-// Machines of which one thing has failed, by name: "torus:8x8 without link 0-1", "dgx1 without rank 3". A cable
-// to a switch is a link, too: the port of a switch, or a NIC.
+// Machines of which one thing has failed, by name: "torus:8x8 without link 0-1", "dgx1 without rank 3". A
+// cable to a switch is a link, too: the port of a switch, or a NIC.
 #pragma once
 
 #include <string>

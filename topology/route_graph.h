@@ -1,5 +1,5 @@
-// A machine with switches as a graph: routes between two ranks, which lead through switches only, minimum cuts,
-// and symmetries. For levels (topology/cuts_to_levels.h).
+// A machine with switches as a graph: routes between two ranks, which lead through switches only, minimum
+// cuts, and symmetries. For levels (topology/cuts_to_levels.h).
 #pragma once
 
 #include <algorithm>

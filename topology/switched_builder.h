@@ -1,6 +1,6 @@
-// Builds a machine of ranks and switches. One unit of bandwidth is the slowest link of the machine, so all are
-// integers. A NIC that several GPUs share has one switch for sending and one for receiving: a single one would
-// be a path from GPU to GPU, which NICs are not.
+// Builds a machine of ranks and switches. One unit of bandwidth is the slowest link of the machine, so all
+// are integers. A NIC that several GPUs share has one switch for sending and one for receiving: a single one
+// would be a path from GPU to GPU, which NICs are not.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
-// Cayley graphs: a rank for each element of a group, with links from a to a s for each generator s. Every rank
-// sees the same machine. Circulants are those of cyclic groups; tori that are twisted in any way, those of
-// abelian groups with a pair of generators for each dimension.
+// Cayley graphs: a rank for each element of a group, with links from a to a s for each generator s. Every
+// rank sees the same machine. Circulants are those of cyclic groups; tori that are twisted in any way, those
+// of abelian groups with a pair of generators for each dimension.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ int degree(const CayleyGraph&);
 // "Z64: 1, 14"
 std::string name_of(const CayleyGraph&);
 
-// "torus 8x8", "torus 4x16 twisted by 3": a row of k ranks that wraps, m times, the last of which has its links
-// to the first that many ranks further. "" if it has not two generators that commute.
+// "torus 8x8", "torus 4x16 twisted by 3": a row of k ranks that wraps, m times, the last of which has its
+// links to the first that many ranks further. "" if it has not two generators that commute.
 std::string torus_name(const CayleyGraph&);
 
 // Each link with one unit of bandwidth.

@@ -21,8 +21,8 @@ struct Group {
 // Z_a x Z_b x ...
 Group cyclic_product(const std::vector<int>& factors);
 
-// Z_m x Z_k with (a, b) (c, d) = (a + r^b c, b + d). Requires r^k = 1 modulo m; of k = 2 and r = m - 1 it is the
-// dihedral group of m.
+// Z_m x Z_k with (a, b) (c, d) = (a + r^b c, b + d). Requires r^k = 1 modulo m; of k = 2 and r = m - 1 it is
+// the dihedral group of m.
 Group semidirect_product(int m, int k, int r);
 
 // A group whose elements are numbered from 0 to order - 1, without its table: of these groups that of each

@@ -24,8 +24,8 @@ struct Moves {
 };
 
 // split       each AllReduce that is not a scalar: along all elements in a row, to each of `roots` that
-//             exists, and along each dimension if a product, or a tensor that is sliced, is made of it, or it is
-//             reduced along a dimension, or its elements are moved
+//             exists, and along each dimension if a product, or a tensor that is sliced, is made of it, or it
+//             is reduced along a dimension, or its elements are moved
 // levels      each AllReduce of the world where there are several groups, likewise
 // join        each AllGather (Broadcast) of a ReduceScatter (Reduce)
 // reorder     each AllGather (Broadcast): behind each unit that reads it, by itself and with all that can

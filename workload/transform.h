@@ -29,7 +29,8 @@ OrError<Workload> shard(const Workload&, const std::string& name, const std::str
                         const std::string& slice, TensorLayout layout);
 
 // AllReduce `name` of a tensor of the world on two levels: a ReduceScatter in each group, named `first`, an
-// AllReduce of each slice across groups, named `second`, and an AllGather in each group, which keeps the name.
+// AllReduce of each slice across groups, named `second`, and an AllGather in each
+// group, which keeps the name.
 OrError<Workload> levels(const Workload&, const std::string& name, const std::string& first,
                          const std::string& second, TensorLayout layout);
 

@@ -1,9 +1,9 @@
-// One Alltoallv, with data that are checked: by the plan that libchorale-mpi makes, or by MPI_Alltoallv. Compiled
-// by mpicxx, and by SimGrid's smpicxx, with the sources of dispatch/ and runtime/alltoallv.cpp.
+// One Alltoallv, with data that are checked: by the plan that libchorale-mpi makes, or by MPI_Alltoallv.
+// Compiled by mpicxx, and by SimGrid's smpicxx, with the sources of dispatch/ and runtime/alltoallv.cpp.
 //
 // usage: call COUNTS NODES RATES ours|direct|mpi TIMES
-// Rank 0 prints the time of each run in microseconds, from the first rank that begins to the last that ends. `ours`
-// has gathering of counts and planning in it (under SimGrid computation takes no time).
+// Rank 0 prints the time of each run in microseconds, from the first rank that begins to the last that ends.
+// `ours` has gathering of counts and planning in it (under SimGrid computation takes no time).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

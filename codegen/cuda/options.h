@@ -18,7 +18,7 @@ struct Options {
   long from = 1024, to = 1 << 22, factor = 4;
   int iterations = 20, slices = 0, threads = 0;
   long segment = 4 << 20;  // bytes of a block of the collective at a time
-  double patience = 10;    // seconds of one wait
+  double patience = 10;    // seconds of one wait; 0: no limit
 };
 
 inline long number(const char* text) {
@@ -35,8 +35,8 @@ inline long number(const char* text) {
 inline double seconds(const char* text) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
-  if (end == text || *end != '\0' || !(value > 0)) {
-    std::fprintf(stderr, "'%s' is not a number of seconds: use 10, 0.5\n", text);
+  if (end == text || *end != '\0' || !(value >= 0 && value <= 1e9)) {
+    std::fprintf(stderr, "'%s' is not a number of seconds: use 10, 0.5, or 0 for no limit\n", text);
     std::exit(2);
   }
   return value;
@@ -45,7 +45,7 @@ inline double seconds(const char* text) {
 [[noreturn]] inline void print_usage(std::FILE* out, const char* program, int code) {
   std::fprintf(out,
                "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
-               "[-g bytes of a segment] [-p seconds of patience]\n",
+               "[-g bytes of a segment] [-p seconds of patience, 0: no limit]\n",
                program);
   std::exit(code);
 }

@@ -188,8 +188,8 @@ long measure(int rank, ncclComm_t comm, Options options) {
   MPI_Allreduce(MPI_IN_PLACE, &options.slices, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   Machine machine(rank, comm, options, block_elements<T>(std::max(options.from, options.to)));
   if (rank == 0)
-    std::printf("# %s\n# %d ranks, %d slices of %d threads\n", algorithm::kName, algorithm::kRanks,
-                options.slices, options.threads);
+    std::printf("# %s\n# %d ranks, %d slice%s of %d threads\n", algorithm::kName, algorithm::kRanks,
+                options.slices, options.slices == 1 ? "" : "s", options.threads);
   return measure_sizes<T>(machine, options, rank == 0);
 }
 

@@ -154,9 +154,9 @@ int main(int argc, char** argv) {
   Virtual device;
   device.fit(options);
   Machine machine(device, options, block_elements<T>(std::max(options.from, options.to)));
-  std::printf("# %s\n# %d virtual ranks on %s, %d slices of %d threads; copy: %d x size on the device\n",
-              algorithm::kName, algorithm::kRanks, device.name().c_str(), options.slices, options.threads,
-              algorithm::kRanks);
+  std::printf("# %s\n# %d virtual ranks on %s, %d slice%s of %d threads; copy: %d x size on the device\n",
+              algorithm::kName, algorithm::kRanks, device.name().c_str(), options.slices,
+              options.slices == 1 ? "" : "s", options.threads, algorithm::kRanks);
   const long wrong = measure_sizes<T>(machine, options, true);
   if (wrong > 0) std::fprintf(stderr, "%ld wrong elements\n", wrong);
   return wrong == 0 ? 0 : 1;

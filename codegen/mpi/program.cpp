@@ -223,15 +223,8 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  // -1: not a number.
-  const auto number = [&](int k, long otherwise) {
-    if (k >= argc) return otherwise;
-    char* end = nullptr;
-    const long value = std::strtol(argv[k], &end, 10);
-    return end == argv[k] || *end != '\0' ? -1 : value;
-  };
-  const long n = number(1, 65536);
-  int iterations = static_cast<int>(std::min(number(2, 10), 1l << 30));
+  const long n = chorale::integer_argument(argc, argv, 1, 65536);
+  int iterations = static_cast<int>(std::min(chorale::integer_argument(argc, argv, 2, 10), 1l << 30));
   if (n < 0 || iterations < 1) {
     if (rank == 0)
       std::fprintf(stderr, "usage: %s [elements of a block, 0 or more] [iterations, 1 or more]\n", argv[0]);

@@ -4,6 +4,8 @@
 // itself, read back, is verified.
 #include "codegen/mscclpp/plan.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <stdexcept>
 
@@ -12,6 +14,7 @@
 #include "codegen/mscclpp/write_plan.h"
 #include "ir/collective_kind.h"
 #include "ir/error.h"
+#include "ir/fnv.h"
 #include "semantics/verify_peers.h"
 
 namespace chorale {
@@ -58,13 +61,15 @@ std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppO
   if (const auto fault = without_mscclpp_name(program.collective())) throw InputError(program->name, *fault);
   mscclpp::WrittenPlan plan = mscclpp::plan_of(*program);
   if (plan.fault) throw InputError(program->name, *plan.fault);
-  const std::string text = mscclpp::to_json({.name = program->name,
-                                             .collective = name_of(row_of(program.collective().kind).result),
-                                             .in_place = program->in_place,
-                                             .root = root_of(program.collective()),
-                                             .min_bytes = options.min_bytes,
-                                             .max_bytes = options.max_bytes,
-                                             .gpus = std::move(plan.gpus)});
+  mscclpp::Plan written{.name = program->name,
+                        .collective = name_of(row_of(program.collective().kind).result),
+                        .in_place = program->in_place,
+                        .root = root_of(program.collective()),
+                        .min_bytes = options.min_bytes,
+                        .max_bytes = options.max_bytes,
+                        .gpus = std::move(plan.gpus)};
+  written.name += fmt::format(", plan {:08x}", fnv_of(mscclpp::to_json(written)) >> 32);
+  const std::string text = mscclpp::to_json(written);
   require_right(text, program->name, options.most_operations);
   return text;
 }

@@ -32,7 +32,8 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& = {});
 // Where the format has no name for the collective.
 std::optional<Fault> without_mscclpp_name(const Collective&);
 
-// For input and output as the program has them, in place or not. Throws InputError with what the format or
+// For input and output as the program has them, in place or not. Its name is the program's with a hash of the
+// plan: the executor keeps what it has set up by the name. Throws InputError with what the format or
 // its executor cannot do: a limit, a custom collective.
 std::string to_mscclpp_plan(const Verified<PeerProgram>&, const MscclppOptions& = {});
 

@@ -72,9 +72,9 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
 // What went wrong last in this thread: rank, step, peer, and why.
 extern "C" const char* chorale_last_error() { return last_error().c_str(); }
 
-// What has failed of the machine ("link 0-1"; "": nothing), for the next calls of a communicator: each of its ranks
-// calls it, all between the same two. With CHORALE_FAILED=FILE the first rank reads the first line of that file at each
-// call and sends it to the others.
+// What has failed of the machine ("link 0-1"; "": nothing), for the next calls of a communicator: each of its
+// ranks calls it, all between the same two. With CHORALE_FAILED=FILE the first rank reads the first line of
+// that file at each call and sends it to the others.
 extern "C" ncclResult_t chorale_failed(ncclComm_t comm, const char* what) {
   const chorale::FailureName name = chorale::failure_name(what != nullptr ? what : "");
   if (chorale::failure_named(kFailures, name.data()) == nullptr) {
@@ -121,9 +121,9 @@ std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unuse
   return tensors;
 }
 
-// A rank's part of a GPU for all of its runs. Ranks may share the GPU, where their kernels wait for each other: what
-// may wait for all work of the GPU is done before the ranks meet, and after the last has finished. For the same reason
-// the stream is none that the default stream waits for.
+// A rank's part of a GPU for all of its runs. Ranks may share the GPU, where their kernels wait for each
+// other: what may wait for all work of the GPU is done before the ranks meet, and after the last has
+// finished. For the same reason the stream is none that the default stream waits for.
 struct OnGpu {
   OnGpu(int rank, const chorale::StepTables& tables, long n, std::size_t element) {
     const chorale::Pieces pieces{n, tables.pieces};
@@ -227,15 +227,8 @@ const Type kTypes[] = {{"float32", ncclFloat32, 4, measure<float>},
 }  // namespace
 
 int main(int argc, char** argv) {
-  // -1: not a number.
-  const auto number = [&](int k, long otherwise) {
-    if (k >= argc) return otherwise;
-    char* end = nullptr;
-    const long value = std::strtol(argv[k], &end, 10);
-    return end == argv[k] || *end != '\0' ? -1 : value;
-  };
-  const long n = number(1, 1048576);
-  const int iterations = static_cast<int>(std::min(number(2, 20), 1l << 30));
+  const long n = chorale::integer_argument(argc, argv, 1, 1048576);
+  const int iterations = static_cast<int>(std::min(chorale::integer_argument(argc, argv, 2, 20), 1l << 30));
   const std::string wanted = argc > 3 ? argv[3] : "float32";
   const Type* type = nullptr;
   for (const Type& each : kTypes)

@@ -3,8 +3,8 @@
 // that of cost/program_time.h, by a simulator that is not ours.
 //
 //   a link          a link of its bandwidth and latency; the route between two adjacent ranks
-//   a shared limit  one more link without latency in the routes that it bounds. Links whose bytes take k times
-//                   as long under one limit go over it k times
+//   a shared limit  one more link without latency in the routes that it bounds. Links whose bytes take
+//                   k times as long under one limit go over it k times
 //   all routes      have the same number of links, filled up with one that bounds nothing: the shortest route
 //                   between neighbours is their link, and other ranks are reached over the fewest links, by
 //                   ranks that forward at once

@@ -6,8 +6,8 @@
 // Between operations values are rounded to the types of results, as if they had been stored, so that a fused
 // kernel gives the bits of separate ones.
 //
-// What depends on no element, such as 1 - Pow(0.9, t), is computed by the host when the struct is made, and is
-// a parameter: once for the loop, and on GPUs by the host's functions, of which theirs give other bits.
+// What depends on no element, such as 1 - Pow(0.9, t), is computed by the host when the struct is made, and
+// is a parameter: once for the loop, and on GPUs by the host's functions, of which theirs give other bits.
 #include "codegen/workload/loop_contents.h"
 
 #include <fmt/format.h>
@@ -53,8 +53,8 @@ bool is_of_library(ExpressionOperator op) {
   return op == Op::Exp || op == Op::Log || op == Op::Tanh || op == Op::Pow;
 }
 
-// Subexpressions as [first, last + 1) of the nodes, from left to right: the largest ones that read nothing but
-// `known` operands, and compute something with them. Constants by themselves remain where they are, as
+// Subexpressions as [first, last + 1) of the nodes, from left to right: the largest ones that read nothing
+// but `known` operands, and compute something with them. Constants by themselves remain where they are, as
 // compilers compute them, but for functions of libraries.
 std::vector<std::pair<std::size_t, std::size_t>> known_parts(const Expression& expression,
                                                              const std::vector<bool>& known) {

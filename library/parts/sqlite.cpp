@@ -25,6 +25,7 @@
 #include <sstream>
 
 #include "ir/error.h"
+#include "ir/fnv.h"
 #include "library/parts/tables.h"
 #include "parts/part.h"
 
@@ -65,14 +66,11 @@ std::optional<std::string> unpacked(const std::string& bytes) {
   return text;
 }
 
-// FNV-1a, twice. A reader that finds a key still compares the question.
+// Two hashes of 64 bits. A reader that finds a key still compares the question.
 std::string key_of(const std::string& text) {
-  std::uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
-  for (const char c : text) {
-    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 1;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
+  std::uint64_t other = 0x84222325cbf29ce4u;
+  for (const char c : text) other = fnv_with(other, static_cast<unsigned char>(c)) + 1;
+  return fmt::format("{:016x}{:016x}", fnv_of(text), other);
 }
 
 std::string in_words(const std::vector<int>& numbers) {

@@ -119,7 +119,7 @@ class listening:
         return self.show if self.wants is True else self.wants or None
 
     def show(self, progress: Progress) -> None:
-        line = f"{progress.points} points; {progress.seconds:.0f} s; {progress.doing}"[:100]
+        line = f"{progress.points} point{'s' * (progress.points != 1)}; {progress.seconds:.0f} s; {progress.doing}"[:100]
         sys.stderr.write("\r" + line.ljust(self.width))
         sys.stderr.flush()
         self.width = len(line)

@@ -53,24 +53,18 @@ inline Combination combination_of(ReduceOp op) {
       return Combination::Min;
     case ReduceOp::Prod:
       return Combination::Prod;
-    default:
-      return Combination::Sum;
+    case ReduceOp::Sum:
+    case ReduceOp::Avg:
+      break;
   }
+  return Combination::Sum;
 }
 
 // Calls function.template operator()<Combination>().
 template <typename Function>
-auto with_op(ReduceOp op, Function function) {
-  switch (combination_of(op)) {
-    case Combination::Max:
-      return function.template operator()<Combination::Max>();
-    case Combination::Min:
-      return function.template operator()<Combination::Min>();
-    case Combination::Prod:
-      return function.template operator()<Combination::Prod>();
-    default:
-      return function.template operator()<Combination::Sum>();
-  }
+void with_op(ReduceOp op, Function function) {
+  with_combination(combination_of(op),
+                   [&](auto always) { function.template operator()<decltype(always)::kOp>(); });
 }
 
 }  // namespace chorale

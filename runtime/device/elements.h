@@ -163,6 +163,7 @@ CHORALE_DEVICE T combined(T a, T b) {
     else
       return bits_of_both(x, op == Combination::Max ? (b < a ? a : b) : (a < b ? a : b));
   } else if constexpr (std::is_integral_v<T>) {
+    static_assert(op == Combination::Sum || op == Combination::Prod);
     using Wide =
         std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;  // unsigned: overflow is defined
     const Wide x = static_cast<Wide>(a), y = static_cast<Wide>(b);
@@ -175,26 +176,32 @@ CHORALE_DEVICE T combined(T a, T b) {
 // (+) as an object. Of an operation that is known when it is compiled:
 template <Combination op>
 struct Always {
+  static constexpr Combination kOp = op;
   template <typename T, int count>
   CHORALE_DEVICE void operator()(T (&a)[count], const T (&b)[count]) const {
     for (int e = 0; e < count; ++e) a[e] = combined<op>(a[e], b[e]);
   }
 };
+// Calls function with the object of that operation.
+template <typename Function>
+CHORALE_DEVICE void with_combination(Combination op, Function function) {
+  switch (op) {
+    case Combination::Sum:
+      return function(Always<Combination::Sum>());
+    case Combination::Max:
+      return function(Always<Combination::Max>());
+    case Combination::Min:
+      return function(Always<Combination::Min>());
+    case Combination::Prod:
+      return function(Always<Combination::Prod>());
+  }
+}
 // Of one that is known when it runs: a test for an array, not for each element.
 struct Given {
   Combination op = Combination::Sum;
   template <typename T, int count>
   CHORALE_DEVICE void operator()(T (&a)[count], const T (&b)[count]) const {
-    switch (op) {
-      case Combination::Sum:
-        return Always<Combination::Sum>()(a, b);
-      case Combination::Max:
-        return Always<Combination::Max>()(a, b);
-      case Combination::Min:
-        return Always<Combination::Min>()(a, b);
-      case Combination::Prod:
-        return Always<Combination::Prod>()(a, b);
-    }
+    with_combination(op, [&](auto always) { always(a, b); });
   }
 };
 

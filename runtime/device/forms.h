@@ -1,9 +1,10 @@
 // The programs that an emitted file has: which is for blocks of a size, and which are for a machine of which
-// something has failed. C++17, and is copied into emitted programs.
+// something has failed; and the numbers that it is given. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -47,6 +48,14 @@ std::string not_ready_for(const Failure (&failures)[count], const char* name) {
     some += (i == 1 ? ": " : ", ") + std::string(failures[i].name);
   return "no algorithm is ready for the failure of '" + std::string(name) + "'; there are some for " +
          std::to_string(count - 1) + " failures" + some;
+}
+
+// Of the command line; `otherwise` where it is shorter, and -1 for what is no number.
+inline long integer_argument(int argc, char** argv, int k, long otherwise) {
+  if (k >= argc) return otherwise;
+  char* end = nullptr;
+  const long value = std::strtol(argv[k], &end, 10);
+  return end == argv[k] || *end != '\0' ? -1 : value;
 }
 
 }  // namespace chorale

@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/fnv.h"
 #include "runtime/exchange/driver_options.h"
 
 namespace chorale {
@@ -39,17 +40,11 @@ inline std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return x ^ x >> 31;
 }
-inline std::uint64_t name_number(const char* name) {
-  std::uint64_t number = 1469598103934665603u;
-  for (; *name != 0; ++name) number = (number ^ static_cast<unsigned char>(*name)) * 1099511628211u;
-  return number;
-}
 // -2, -1.875, .. 2.
 template <typename T>
 T driver_value(const char* name, int rank, std::int64_t index) {
-  const std::uint64_t number =
-      mixed(name_number(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
-            0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
+  const std::uint64_t number = mixed(fnv_of(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
+                                     0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
   const int eighths = static_cast<int>(number % 33) - 16;
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(eighths);
@@ -60,9 +55,8 @@ T driver_value(const char* name, int rank, std::int64_t index) {
 template <typename T>
 T rounding_driver_value(const char* name, int rank, std::int64_t index) {
   if constexpr (std::is_integral_v<T>) return driver_value<T>(name, rank, index);
-  const std::uint64_t number =
-      mixed(~name_number(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
-            0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
+  const std::uint64_t number = mixed(~fnv_of(name) + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(index) +
+                                     0x632be59bd9b4e019u * static_cast<std::uint64_t>(rank));
   const double value =
       std::ldexp(1 + static_cast<double>(number >> 12) * 0x1p-52, static_cast<int>(number % 6) - 4);
   if constexpr (std::is_arithmetic_v<T>)
@@ -124,8 +118,8 @@ class Driver {
       best = std::min(best, longest);
     }
     if (rank == 0 && options_.runs > 0)
-      std::printf("%s: %d ranks, best of %d: %.1f us\n", Workload::kName, Workload::kRanks, options_.runs,
-                  1e6 * best);
+      std::printf("%s: %d rank%s, best of %d: %.1f us\n", Workload::kName, Workload::kRanks,
+                  Workload::kRanks == 1 ? "" : "s", options_.runs, 1e6 * best);
 #ifdef CHORALE_CUDA
     transport_.barrier();
     if (rank == 0 && options_.copy > 0) time_copy();

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "ir/error.h"
+#include "runtime/exchange/gpu_memory.h"
 #include "runtime/gpu/peer_launch.h"
 #include "runtime/gpu_run.h"
 #include "runtime/peer_machine.h"
@@ -25,33 +26,30 @@ void require(cudaError_t code, const char* what) {
                      "see nvidia-smi, or use --transport kernel");
 }
 
-// Memory on the device that is freed with its owner. It can be moved, so that a vector of such may grow, but
-// not copied.
+// An array on the device.
 template <typename T>
 class DeviceArray {
  public:
   // All zero.
   explicit DeviceArray(std::size_t count) : bytes_(count * sizeof(T)) {
-    require(cudaMalloc(&memory_, std::max<std::size_t>(bytes_, 1)), "cudaMalloc");
-    require(cudaMemset(memory_, 0, bytes_), "cudaMemset");
+    T* memory = nullptr;
+    require(cudaMalloc(&memory, std::max<std::size_t>(bytes_, 1)), "cudaMalloc");
+    memory_.reset(memory);
+    require(cudaMemset(memory, 0, bytes_), "cudaMemset");
   }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) { upload(values.data()); }
-  ~DeviceArray() { cudaFree(memory_); }
-  DeviceArray(DeviceArray&& other) noexcept
-      : bytes_(other.bytes_), memory_(std::exchange(other.memory_, nullptr)) {}
-  DeviceArray& operator=(const DeviceArray&) = delete;
 
-  T* get() const { return static_cast<T*>(memory_); }
-  void upload(const T* from) { copy(memory_, from, cudaMemcpyHostToDevice); }
-  void download(T* to) const { copy(to, memory_, cudaMemcpyDeviceToHost); }
+  T* get() const { return memory_.get(); }
+  void upload(const T* from) { copy(get(), from, cudaMemcpyHostToDevice); }
+  void download(T* to) const { copy(to, get(), cudaMemcpyDeviceToHost); }
 
  private:
   void copy(void* to, const void* from, cudaMemcpyKind kind) const {
     if (bytes_ > 0) require(cudaMemcpy(to, from, bytes_, kind), "cudaMemcpy");
   }
 
-  const std::size_t bytes_;
-  void* memory_ = nullptr;
+  std::size_t bytes_;
+  GpuMemory<T> memory_ = {};
 };
 
 // Events lie in the stream around the kernels: a time has no work of the host in it.

@@ -14,6 +14,7 @@
 #include "ir/error.h"
 #include "ir/step_rows.h"
 #include "runtime/device/nccl_call.h"
+#include "runtime/exchange/gpu_memory.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
 #include "runtime/rank_buffers.h"
@@ -88,48 +89,47 @@ class Gpu {
   }
 };
 
-// Buffers on the host and their counterparts on the GPU, with a byte to spare, so that an empty one has an
+// Buffers on the host and their counterparts on the GPU, of a byte at least, so that an empty one has an
 // address, too.
 class GpuBuffers {
  public:
-  explicit GpuBuffers(RankBuffers host) : host_(std::move(host)) {
-    require(cudaMalloc(&memory_, host_.memory.size() + 1), "cudaMalloc");
-    require(cudaMalloc(&rest_, host_.rest.size() + 1), "cudaMalloc");
-  }
-  ~GpuBuffers() {
-    cudaFree(memory_);
-    cudaFree(rest_);
-  }
-  GpuBuffers(const GpuBuffers&) = delete;
-  GpuBuffers& operator=(const GpuBuffers&) = delete;
+  explicit GpuBuffers(RankBuffers host)
+      : host_(std::move(host)),
+        memory_(allocated(host_.memory.size())),
+        rest_(allocated(host_.rest.size())) {}
 
   const RankBuffers& host() const { return host_; }
 
   // The counterparts of input and output. The input is in the first memory always, the output where the
   // second is empty.
   void* input() const { return at(host_.input); }
-  void* output() const { return host_.rest.empty() ? at(host_.output) : rest_; }
+  void* output() const { return host_.rest.empty() ? at(host_.output) : rest_.get(); }
 
   void upload() { copy(cudaMemcpyHostToDevice); }
   void download() { copy(cudaMemcpyDeviceToHost); }
 
  private:
-  // An empty part has the address of the memory, where a byte is to spare.
-  void* at(std::span<std::byte> part) const {
-    return part.empty() ? memory_ : static_cast<char*>(memory_) + (part.data() - host_.memory.data());
+  static GpuMemory<std::byte> allocated(std::size_t bytes) {
+    std::byte* memory = nullptr;
+    require(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+    return GpuMemory<std::byte>(memory);
+  }
+
+  // An empty part has the address of the memory.
+  std::byte* at(std::span<std::byte> part) const {
+    return part.empty() ? memory_.get() : memory_.get() + (part.data() - host_.memory.data());
   }
 
   void copy(cudaMemcpyKind kind) {
     const bool up = kind == cudaMemcpyHostToDevice;
-    for (auto [here, there] : {std::pair(&host_.memory, memory_), std::pair(&host_.rest, rest_)})
+    for (auto [here, there] : {std::pair(&host_.memory, memory_.get()), std::pair(&host_.rest, rest_.get())})
       if (!here->empty())
         require(cudaMemcpy(up ? there : here->data(), up ? here->data() : there, here->size(), kind),
                 "cudaMemcpy");
   }
 
   RankBuffers host_;
-  void* memory_ = nullptr;
-  void* rest_ = nullptr;
+  GpuMemory<std::byte> memory_, rest_;
 };
 
 // In the shape of RankPlan. work(input, output, op) enqueues on the GPU's stream.

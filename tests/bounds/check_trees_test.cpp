@@ -51,8 +51,8 @@ TEST(CheckTrees, WeighsAsAllArborescencesOneByOne) {
   }
 }
 
-// All orders in which arcs are used, by what each vertex knows of: the cheapest that ends with all of `receivers`
-// knowing all.
+// All orders in which arcs are used, by what each vertex knows of: the cheapest that ends with all of
+// `receivers` knowing all.
 std::int64_t cheapest_gossip(int vertices, const std::vector<int>& receivers,
                              const std::vector<CheckedArc>& arcs) {
   std::vector<int> nothing(vertices);

@@ -81,8 +81,8 @@ TEST(SetCuts, RowsOfAMesh) {
 }
 
 // Two racks of 100 ranks, a slow rail between each rank and its twin: what all of one rack must send to three
-// ranks of the other takes a hundred rails. Single ranks, each with links to all of its rack, take all the work
-// that there is.
+// ranks of the other takes a hundred rails. Single ranks, each with links to all of its rack, take
+// all the work that there is.
 TEST(SetCuts, RacksOfManyRanks) {
   constexpr int kRack = 100;
   Topology racks{.name = "racks", .ranks = 2 * kRack};

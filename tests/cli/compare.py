@@ -59,7 +59,8 @@ for machine, limits in zip(("ring:8", "full:8"), both["limits"]):
 for words in ("Machines", "Bounds that no schedule can beat", "allreduce", "broadcast", "busbw GB/s A"):
     assert words in text, text
 
-# -- at message sizes: what optimize finds on each ------------------------------------------------------------
+# -- at message sizes: what optimize finds on each
+# ------------------------------------------------------------
 text, both = compared("ring:4", "full:4", "AllReduce", "--sizes", "1K,64K,16M", "--search-time", "5")
 rows = both["sizes"][0]["rows"]
 assert [row["message_bytes"] for row in rows] == [1 << 10, 64 << 10, 16 << 20] and both["sizes"][0]["collective"] == "allreduce"
@@ -120,7 +121,8 @@ for side, name in zip(at["sizes"][0]["rows"][0]["sides"], ("one", "six")):
     shown = json.loads((work / "s.json").read_text())["rows"][0]
     assert abs(side["us"] - shown["us"]) < 1e-6 * shown["us"] and abs(side["bound_us"] - shown["least_us"]) < 1e-6, (side, shown)
 
-# -- the page and the figure ----------------------------------------------------------------------------------
+# -- the page and the figure
+# ----------------------------------------------------------------------------------
 run("compare", "./one.json", "./six.json", "--html", "c.html", "--svg", "c.svg")
 page, svg = (work / "c.html").read_text(), (work / "c.svg").read_text()
 data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])

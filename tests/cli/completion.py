@@ -199,6 +199,8 @@ else:
 run(chorale, "manual", "-o", "man/man1")
 pages = {path.name: path for path in (work / "man/man1").iterdir()}
 assert len(pages) == len(commands), (sorted(pages), len(commands))
+headings = re.findall(r"^\.SS (.*)", pages["chorale.1"].read_text(), re.M)
+assert len(headings) > 5 and len(headings) == len(set(headings)), headings  # each group of commands once
 checkers = [tool for tool in (["groff", "-man", "-ww", "-Tutf8", "-z"], ["mandoc", "-Tlint", "-Wwarning"]) if shutil.which(tool[0])]
 for path, below, names, text in commands:
     page = pages["-".join(["chorale", *path]) + ".1"]

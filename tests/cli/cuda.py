@@ -95,13 +95,14 @@ assert "kOwners[] = {0, 1, 2, 3}" in (directories[1] / "out_of_place.h").read_te
 # The wait for too much is named; the one that is left out is noticed by ThreadSanitizer.
 hang = run(*on_hanging, "-b", "4", "-e", "4", "-p", "0.3", code=3).stderr
 assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
+rows += checked(plain[0], "-b", "4", "-e", "4", "-p", "0")  # for as long as it takes
 direct, on_racing = compiled("races", [(directories[1], []), (racing, [])])
 for program in [[ring / "virtual_ranks_races"], direct]:
     rows += checked(program, "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
 run(*on_racing, "-b", "4K", "-e", "4K", code=(1, 66))
 
 # Wrong options.
-for options in (["-b", "x"], ["-q"], ["-b", "1T"], ["-p", "x"], ["-p", "0"]):
+for options in (["-b", "x"], ["-q"], ["-b", "1T"], ["-p", "x"], ["-p", "-1"], ["-p", "nan"], ["-p", "1e30"]):
     assert run(alone, *options, code=2).stderr
 
 print(f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong")

@@ -34,7 +34,8 @@ def circulants(ranks, degree):
             yield sum(far.values()), max(far.values())
 
 
-# No machine of so many links has fewer hops to all ranks than a tree of them, and none of the circulants fewer than the best one.
+# No machine of so many links has fewer hops to all ranks than a tree of them, and none of the circulants
+# fewer than the best one.
 for ranks, degree in ((8, 3), (9, 4), (10, 3), (13, 4), (16, 4)):
     run("design", "--ranks", str(ranks), "--degree", str(degree), "--search-time", "4", "--json", "d.json", "-o", "m.json", "--results", "found")
     told, machine = json.loads((work / "d.json").read_text()), json.loads((work / "m.json").read_text())
@@ -70,7 +71,8 @@ text = run("design", "--ranks", "7", "--degree", "2", "--for", "allgather", "--s
 assert "Z7: 1" in text and "ring:7" in text and "proven: no schedules on any of" in text, text
 assert "<svg" in (work / "m.html").read_text()
 
-# Too many graphs to compare them all: the best of some, which no machine at all is better than, if distances are those of a tree.
+# Too many graphs to compare them all: the best of some, which no machine at all is better than, if
+# distances are those of a tree.
 text = run("design", "--ranks", "64", "--degree", "6", "--for", "alltoall", "--search-time", "20", "--json", "large.json").stdout
 large = json.loads((work / "large.json").read_text())
 assert not large["all_compared"] and large["proven"] and large["best"][0]["rates"][0]["bound"] == [49, 2], large

@@ -140,6 +140,12 @@ for arguments, name, points in [([], "dgx1_allgather.html", None), (["--point", 
     assert len(shown) == (points or len(json.loads((work / "ag.json").read_text())["points"])), name
 refused("emit", "ag.json", "--target", "html", "--point", "99", says="99")
 
+# MSCCL++'s executor keeps what it has set up by a plan's name: the same for the same plan, and for no other.
+assert len({plan["name"] for plan in plans}) == len({json.dumps(plan) for plan in plans}), sorted(plan["name"] for plan in plans)
+same, placed = ([json.loads(pathlib.Path(path).read_text())["name"] for path in run(chorale, "emit", "ring.json", "--target", "mscclpp", *where, "-o", str(work)).split()]
+                for where in ([], ["--in-place"]))
+assert set(same) <= {plan["name"] for plan in plans} and not set(same) & set(placed), (same, placed)
+
 # In place, Alltoall too, whose inputs are saved before they are overwritten.
 for name in ["ring.json", "a2a.json"]:
     for path in run(chorale, "emit", name, "--target", "mscclpp", "--in-place", "-o", str(work)).split():

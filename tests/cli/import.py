@@ -58,7 +58,8 @@ for name, words in [("cut.xml", "is not XML"), ("bomb.xml", "declares entities")
     refused("topology", "import", name, "-o", "out.json", says=words)
 assert not (work / "out.json").exists(), "a refused file was written"
 refused("topology", "import", "node.xml", "--nodes", "1000000000", says="--nodes")
-refused("topology", "import", "node.xml", "--error", "2", says="--error")
+for far in ("2", "0", "1e999"):
+    refused("topology", "import", "node.xml", "--error", far, says="use 1e-09 to 0.5")
 refused("topology", "import", says="files is required")
 
 # What is changed about a machine, for every command that takes one.

@@ -213,7 +213,8 @@ for _ in range(12):
     found, rows = listed("calls.csv")
     assert {key[0] for key in rows} == {key[0] for key in want} and sum(row[0] for row in rows.values()) == sum(row[0] for row in want.values())
 
-# What 'emit' writes: one call of the collective, whose messages are not listed. A schedule of others has no collective.
+# What 'emit' writes: one call of the collective, whose messages are not listed. A schedule of
+# others has no collective.
 for machine, collective, whole, ranks in (("ring:4", "allgather", 1000, 4), ("full:3", "allreduce", 1 << 20, 3), ("full:3", "alltoall", 21, 3)):
     run("frontier", machine, collective, "--max-chunks", 1, "--json", "found.json", "-q")
     run("emit", "found.json", "--target", "chakra", "--point", 0, "--bytes", whole, "-o", f"emitted_{collective}")

@@ -51,7 +51,9 @@ for point in range(len(result["points"])):
         assert "every element is right" in text and (", in place" in text) == bool(mode), text
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # of Open MPI, in a sanitized build
 text = mpirun(8, chorale, "run", "ag.json", "--point", "all", "--bytes", "8K,524320", "--transport", "mpi", "--iterations", "1")
-assert "every element is right" in text and "as processes" in text, text
+assert "every element is right" in text and "as processes started by mpirun" in text, text
+help_text = " ".join(run(chorale, "run", "--help").split())  # what a heading calls ranks, --transport offers
+assert "threads, processes started by mpirun, processes with a GPU each, blocks of the kernel" in help_text, help_text
 
 # AllReduce in 2 steps is found directly on a DGX-1; sums and maxima of all types.
 run(chorale, "frontier", "dgx1", "allreduce", "--json", "ar.json")

@@ -72,7 +72,8 @@ for arguments in [["frontier", "ring:4", "allgather", "--json"], ["synthesize", 
     file = run(*arguments, "out")
     assert file.stdout.endswith("wrote out\n") and not file.stderr and (work / "out").read_text()[:20] == done.stdout[:20], arguments
 assert not (work / "-").exists()
-# Two files on it are refused by every command, at the second one, and a file that cannot be written before the work.
+# Two files on it are refused by every command, at the second one, and a file that cannot be
+# written before the work.
 for arguments, second in [(["place", "a100:4", *axes, "--json", "-", "--html", "-"], "--html"), (["show", "f.json", "--bytes", "1K", "--html=-", "--json", "-"], "--json"),
                           (["topology", "import", examples / "node.xml", "--json", "-", "-o", "-"], "--"),
                           (["frontier", "dgx1", "allreduce", "--json", "absent/f.json"], "--json"), (["design", "--ranks", 512, "--html", "absent/f.html"], "--html")]:
@@ -201,6 +202,10 @@ for pipe, action, process in late:
     assert process.returncode == 0 and text.endswith("\n") and f"wrote {pipe}" in said, (action, process.returncode, said)
 
 # One of many is not many.
+(work / "limited.json").write_text(json.dumps({"topology": "limited", "ranks": 2, "links": [{"src": 0, "dst": 1}, {"src": 1, "dst": 0}],
+                                               "limits": [{"name": "port", "bandwidth": 1, "links": [0]}]}))
+assert "port: 1 link, 1 per round" in run("topology", "show", "limited.json", "--dot").stdout
+assert "at most steps + 1 round " in " ".join(run("frontier", "ring:3", "allgather", "--k", 1).stdout.split())
 wrong = [(command, match) for command, text in everything for match in re.findall(r"(?<![\d./-])\b1 [a-z]+s\b", text)
          if match.split()[1] not in ("us", "ms", "as", "is", "this")]
 assert not wrong, wrong

@@ -71,6 +71,9 @@ for name in set(named):
     trim = shutil.which('drat-trim')
     if trim:
         assert 's VERIFIED' in run_other(trim, os.path.join(proofs, name + '.cnf'), os.path.join(proofs, name + '.drat'))
+# A refutation is written while it is found, so there must be a folder for it.
+refused('synthesize', 'ring:5', 'allreduce', '--steps', 2, says='TMPDIR', env={'TMPDIR': os.path.join(work, 'not_there')})
+
 if not shutil.which('drat-trim'):
     print('SKIPPED: drat-trim is not installed; the proofs were checked by the checker in this test alone')
 
@@ -82,8 +85,8 @@ with open(os.path.join(proofs, needed[0] + '.drat'), 'w') as file:  # some formu
 refused('check', result, '--proofs', proofs, says='kept proof does not hold')
 print(f'{len(set(named))} refutations, each with its formula and a proof that holds')
 
-# As LRAT, a proof of each cube, from kept proofs as well; what is not decided is named, and an older index does not
-# stay. Random machines: property.lrat.
+# As LRAT, a proof of each cube, from kept proofs as well; what is not decided is named, and an older index
+# does not stay. Random machines: property.lrat.
 run('synthesize', 'ring:5', 'alltoall', '--chunks', 2, '--steps', 3, '--rounds', 5, '--no-bounds', '--no-symmetry', '--conflicts', 100,
     '--cubes', 16, '--proofs', 'kept', '--json', 'c.json', code=20)
 at, cubes = next((at, claim['certificate']['cubes']) for at, claim in enumerate(json.loads((work / 'c.json').read_text())['claims'])

@@ -174,8 +174,8 @@ for half in (4, 8):
     done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(2 * half), work / "reshard_mpi", "1009", "2"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
-# Experts over two ranks of a stage, and a norm that both hold: it travels with them, half with each, and no chunk is its own. A third
-# stage's norm finds nothing to travel with. Those that hold it already keep it.
+# Experts over two ranks of a stage, and a norm that both hold: it travels with them, half with each, and no
+# chunk is its own. A third stage's norm finds nothing to travel with. Those that hold it already keep it.
 experts = [{"name": f"e{stage}", "shape": [4, 30, 30 + stage], "from": {"ranks": [2 * stage, 2 * stage + 1], "mesh": [2], "placements": ["shard(0)"]},
             "to": ["replicate", "shard(1)"]} for stage in (0, 1)]
 norms = [{"name": f"n{stage}", "shape": [7], "from": {"ranks": [2 * stage, 2 * stage + 1], "mesh": [2], "placements": ["replicate"]},

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import sys
+import time
 import xml.etree.ElementTree as ET
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit"))
@@ -111,6 +112,14 @@ refused("simulate", "f.json", says="apt-get install libsimgrid-dev", env=alone)
 for tool in ("wc", "dirname"):
     (work / "bin" / tool).symlink_to(shutil.which(tool))
 refused("simulate", "f.json", says="the platform is on fire", env=alone)
+
+# At a limit what was simulated is kept: here the first time, and then the simulator takes a minute.
+(work / "bin" / "smpirun").write_text(f"#!/bin/sh\n[ ! -e {work}/first ] || sleep 60\n>{work}/first\necho Simulated time: 0.5 seconds >&2\n")
+(work / "bin" / "sleep").symlink_to(shutil.which("sleep"))
+begun = time.monotonic()
+cut = run_chorale("simulate", "f.json", "--point", 0, "--sizes", "1K,2K", "--time-limit", 3, "--json", "cut.json", code=3, env=alone)
+assert "not all was simulated (time limit)" in cut.stdout and time.monotonic() - begun < 30, cut
+assert [row["message_bytes"] for row in json.loads((work / "cut.json").read_text())["rows"]] == [1024], cut
 
 if not shutil.which("smpirun"):
     skip("no SimGrid here (libsimgrid-dev): nothing was simulated")

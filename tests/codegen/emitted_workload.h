@@ -143,8 +143,8 @@ inline std::string run_command(const std::string& command, int& code) {
   return text;
 }
 
-// What the compiler says of w_main.cpp, which becomes w. Under emitted.py, which names two pipes, it is asked to
-// compile it together with what other tests want compiled, and answers with the exit code.
+// What the compiler says of w_main.cpp, which becomes w. Under emitted.py, which names two pipes, it is asked
+// to compile it together with what other tests want compiled, and answers with the exit code.
 inline std::string compiled(const std::filesystem::path& folder, const std::string& compiler, int& code) {
   int ask = 0, answer = 0;
   const char* const pipes = std::getenv("CHORALE_EMITTED_PIPES");

@@ -1,6 +1,6 @@
-// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, and on ranks that share heaps, by
-// constructed programs of all collectives on small machines, over blocks of random lengths, some of them empty:
-// compared with sums and copies that are made in a row.
+// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, and on ranks that share heaps,
+// by constructed programs of all collectives on small machines, over blocks of random lengths, some of them
+// empty: compared with sums and copies that are made in a row.
 #include "runtime/exchange/exchange.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Incumbents where the optimum is known, and at the ends of what can be asked; tests/property has random ones.
+// Incumbents where the optimum is known, and at the ends of what can be asked;
+// tests/property has random ones.
 #include "construct/incumbents.h"
 
 #include <gmock/gmock.h>

@@ -103,8 +103,9 @@ TEST(ProductAlltoall, OnRandomProducts) {
     EXPECT_FALSE(as_product(t).has_value());
   }
 }
-// 128 ranks send to 128 over the 16 links in the middle of a mesh, or the 32 of a torus; a rank of hypercube:8
-// sends 1024 hops over its 8 links. What is composed of two sides does not meet the bound in three dimensions.
+// 128 ranks send to 128 over the 16 links in the middle of a mesh, or the 32 of a torus; a rank of
+// hypercube:8 sends 1024 hops over its 8 links. What is composed of two sides does not meet the
+// bound in three dimensions.
 TEST(Alltoall, MeetsTheBoundOfLargeMachines) {
   struct Large {
     std::string machine = {};

@@ -1,5 +1,5 @@
-// Sends over slow links in fewer steps: the verifier agrees, no step more waits for them, and the schedules of
-// clusters take less time at small sizes.
+// Sends over slow links in fewer steps: the verifier agrees, no step more waits for them, and the schedules
+// of clusters take less time at small sizes.
 #include "construct/slow_links.h"
 
 #include <gmock/gmock.h>

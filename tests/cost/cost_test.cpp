@@ -168,7 +168,8 @@ TEST(BusBandwidth, OfGroupsIsThatOfTheirKind) {
   }
 }
 
-// The longest buffer of an Allgather of 3, 1, 0 and 2 chunks has six; the rank without any receives all of them.
+// The longest buffer of an Allgather of 3, 1, 0 and 2 chunks has six; the rank without
+// any receives all of them.
 TEST(BusBandwidth, OfCountsIsThatOfTheBusiestRank) {
   const MessageShape shape = message_shape(make_collective(
       GroupQuestion{.kind = CollectiveKind::Allgather, .groups = {{0, 1, 2, 3}}, .counts = {{3, 1, 0, 2}}},

@@ -121,8 +121,8 @@ TEST(AlltoallvPlan, BalancesNicsAtEachSkew) {
     }
 }
 
-// A rank whose traffic inside its node is the bound carries nothing for others; and of few stages, two may take
-// longer than one, and four less. One of these draws is 1.062 of the bound, the others less than 1.05.
+// A rank whose traffic inside its node is the bound carries nothing for others; and of few stages, two may
+// take longer than one, and four less. One of these draws is 1.062 of the bound, the others less than 1.05.
 TEST(AlltoallvPlan, IsNearTheBoundOfEachDraw) {
   const TwoTiers tiers = eight_by_eight();
   for (unsigned seed = 0; seed < 60; ++seed) {

@@ -1,6 +1,6 @@
-// Prints the schemas of fields and options by their rows, for described.py: of a noun, by key in files, [schema,
-// whether files have it always]; null where its form is more than its row says. Then the collectives by their
-// names, all, and those that can be asked for. As JSON.
+// Prints the schemas of fields and options by their rows, for described.py: of a noun, by key in files,
+// [schema, whether files have it always]; null where its form is more than its row says. Then the collectives
+// by their names, all, and those that can be asked for. As JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

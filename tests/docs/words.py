@@ -2,7 +2,8 @@
 """README.md, CONTRIBUTING.md, CHANGELOG.md, docs/*.md and benchmarks/README.md use the field's words: none of
 the private ones below comes back, in prose, headings or tables, nor in what the product prints: help, output,
 errors, pages, docstrings. Code blocks and `code` are exempt: they show what programs and files contain. Lines
-of prose have at most 110 columns; tables, headings, code blocks and the targets of links are exempt.
+of prose have at most 110 columns; tables, headings, code blocks and the targets of links are exempt. So have
+lines of comments in sources, tests and scripts.
 
 Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
 """
@@ -97,6 +98,14 @@ def is_wide(line):
     return len(shown) > COLUMNS and not line.startswith(("|", "#", "<", "!"))
 
 
+def comments(path):
+    """(number, line) of the lines that are comments alone."""
+    mark = "//" if path.suffix in (".cpp", ".h", ".c", ".cu") else "#"
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.lstrip().startswith(mark):
+            yield number, line
+
+
 def literals(text, quotes):
     """(number, text) of the string literals of a C++ or JavaScript source; what stands side by side is
     one."""
@@ -142,8 +151,8 @@ for new in ("Demands with cheap alternatives are rerouted first; those without k
 source = pathlib.Path(sys.argv[1])
 pages = [*(source / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
          *sorted((source / "docs").glob("*.md"))]
-ROOMS = ("api bounds cli codegen construct cost encoder include ir library pages pareto parts placement preload python runtime "
-         "semantics solvers symmetry topology workload").split()
+ROOMS = ("api bounds cli codegen construct cost dispatch encoder include ir library pages pareto parts placement preload python runtime "
+         "semantics solvers symmetry topology wiring workload").split()
 counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
 for page in filter(pathlib.Path.exists, pages):
     text = page.read_text()
@@ -166,9 +175,17 @@ for path in sources:
             counts[word] += 1
             at = text.find(match)
             faults.append(f"{path.relative_to(source)}:{number}: '{match}': write {instead}: ..{text[max(0, at - 40):at + 40]}..")
+commented = 0
+for path in [*source.glob("*.*"), *(path for room in ROOMS + ["benchmarks", "packaging", "tests"] for path in (source / room).rglob("*"))]:
+    if path.suffix in (".cpp", ".h", ".c", ".cu", ".py", ".sh", ".cmake") or path.name == "CMakeLists.txt":
+        for number, line in comments(path):
+            commented += 1
+            if len(line) > COLUMNS:
+                faults.append(f"{path.relative_to(source)}:{number}: a comment of {len(line)} columns, at most {COLUMNS}")
 if "--counts" in sys.argv:
     print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
     sys.exit(0)
 print("\n".join(faults))
-print(f"{lines} lines of {len(pages)} pages, {texts} texts of {len(sources)} sources, {len(faults)} faults")
-sys.exit(1 if faults or lines < 500 or texts < 3000 else 0)
+print(f"{lines} lines of {len(pages)} pages, {texts} texts of {len(sources)} sources, "
+      f"{commented} lines of comments, {len(faults)} faults")
+sys.exit(1 if faults or lines < 500 or texts < 3000 or commented < 5000 else 0)

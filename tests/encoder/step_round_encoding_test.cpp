@@ -107,8 +107,8 @@ std::set<std::string> trees_at_once(const Topology& t, const Schedule& schedule,
   return {held.begin(), held.end()};
 }
 
-// On random machines: sums that are made alike end as one tree, however ranks add within a step; sums in pairs
-// have two operands. Each space lies within the one before.
+// On random machines: sums that are made alike end as one tree, however ranks add within a step; sums in
+// pairs have two operands. Each space lies within the one before.
 TEST(ContributionEncoding, SumsMadeAlikeAndInPairs) {
   std::mt19937 random(11);
   int fewer = 0, differ = 0, alike = 0, in_pairs = 0;

@@ -1,4 +1,5 @@
-// Fields (ir/fields.h): random values come back from files as they were. docs/schemas is compared by docs/described.py.
+// Fields (ir/fields.h): random values come back from files as they were. docs/schemas is
+// compared by docs/described.py.
 #include "ir/fields.h"
 
 #include <gmock/gmock.h>

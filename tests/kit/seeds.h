@@ -1,5 +1,5 @@
-// Seeds of random tests. Each test has its own, so that its cases are the same in every run; in a shuffled run
-// (--gtest_shuffle --gtest_random_seed=S, as benchmarks/long.py has it) they are others for each S.
+// Seeds of random tests. Each test has its own, so that its cases are the same in every run; in a shuffled
+// run (--gtest_shuffle --gtest_random_seed=S, as benchmarks/long.py has it) they are others for each S.
 #pragma once
 
 #include <gtest/gtest.h>

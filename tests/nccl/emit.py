@@ -133,7 +133,8 @@ assert "usage" in run(program, "5", "0", code=2)
 for devices in (0, 2):
     said = run(program, code=2, env={"CHORALE_SHIM_DEVICES": str(devices)})
     assert f"needs 4 GPUs in this machine, found {devices}" in said and ("NCCL_MULTI_RANK_GPU_ENABLE=1" in said) == (devices > 0), said
-# Then ranks share them. Where one waited for all work of its GPU, it would wait for the others of it, and they for it.
+# Then ranks share them. Where one waited for all work of its GPU, it would wait for the
+# others of it, and they for it.
 for devices in (1, 2):
     shared = {"CHORALE_SHIM_DEVICES": str(devices), "NCCL_MULTI_RANK_GPU_ENABLE": "1", "CHORALE_SHIM_TIMEOUT_MS": "5000"}
     for source, (*_, rows, _) in zip(programs, results):

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/exchange/gpu_memory.h"
+
 namespace chorale {
 
 inline void require(ncclResult_t code, const std::string& what) {
@@ -24,8 +26,8 @@ struct GpuRank {
   cudaStream_t stream = nullptr;
 };
 
-// Calls work for each rank in a thread of its own, which stands for a process; what is thrown there, by rank ("": nothing). Rank n has
-// GPU gpus[n]; where none are named, they take turns.
+// Calls work for each rank in a thread of its own, which stands for a process; what is thrown there, by rank
+// ("": nothing). Rank n has GPU gpus[n]; where none are named, they take turns.
 inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work,
                                         const std::vector<int>& gpus = {}) {
   ncclUniqueId id;
@@ -55,16 +57,12 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
 // Memory of a device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::size_t bytes) {
-    require(cudaMalloc(&data_, bytes > 0 ? bytes : 1), "cudaMalloc");
-  }
-  ~DeviceMemory() { cudaFree(data_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  std::byte* data() const { return data_; }
+  explicit DeviceMemory(std::size_t bytes)
+      : memory_(gpu_memory<std::byte>(static_cast<std::int64_t>(bytes))) {}
+  std::byte* data() const { return memory_.get(); }
 
  private:
-  std::byte* data_ = nullptr;
+  GpuMemory<std::byte> memory_;
 };
 
 }  // namespace chorale

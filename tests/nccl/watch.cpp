@@ -1,5 +1,5 @@
-// To be preloaded after a library of ours: the sends that it asks NCCL for. One between the ranks that watch_for()
-// names, in a communicator of four, ends the program.
+// To be preloaded after a library of ours: the sends that it asks NCCL for. One between the ranks that
+// watch_for() names, in a communicator of four, ends the program.
 #include <dlfcn.h>
 #include <nccl.h>
 

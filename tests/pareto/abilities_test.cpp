@@ -1,5 +1,5 @@
-// Machines whose switches multicast and reduce, where the answer is known by hand; tests/property compares all who
-// answer with trying all schedules of very small ones.
+// Machines whose switches multicast and reduce, where the answer is known by hand; tests/property compares
+// all who answer with trying all schedules of very small ones.
 #include <gtest/gtest.h>
 
 #include <random>

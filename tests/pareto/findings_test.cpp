@@ -114,8 +114,9 @@ TEST(Findings, SmallPointsAreTimedAsTheyCome) {
   EXPECT_EQ(timed, 2);
 }
 
-// 4,800 sends are too many to be timed as they come. Where times say that many sends are fast, they are faster
-// than the fewer rounds per chunk that dominate them, which is known once they are timed: after the search.
+// 4,800 sends are too many to be timed as they come. Where times say that many sends are fast, they
+// are faster than the fewer rounds per chunk that dominate them, which is known once they are
+// timed: after the search.
 TEST(Findings, WhatOthersDominateIsTimedAfterTheSearch) {
   const Topology ring = flatten(named_topology("ring:4"));
   const Collective gather = make_collective("allgather", 4, 1);

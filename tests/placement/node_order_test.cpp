@@ -20,8 +20,8 @@ namespace {
 using test::below;
 using test::between;
 
-// Three tiers: hosts on leaves, leaves in pods, pods on one switch; a few hosts of each are the job's, all where
-// there are no more.
+// Three tiers: hosts on leaves, leaves in pods, pods on one switch; a few hosts of each are the job's, all
+// where there are no more.
 Allocation fragments(std::mt19937& random, int nodes, int pods, int leaves, int hosts) {
   Allocation allocation;
   SwitchTree& tree = allocation.cluster;

@@ -1,9 +1,9 @@
-// The exhaustive search of tests/kit/exhaustive.h for programs that are not C++. A line of numbers on standard
-// input is a question, a line on standard output its answer:
+// The exhaustive search of tests/kit/exhaustive.h for programs that are not C++. A line of numbers on
+// standard input is a question, a line on standard output its answer:
 //
 //   ranks  links (src dst bandwidth)...  limits (bandwidth multicast reduce links link...)...  combining
-//   order (0: ranks may add up as they like; 1: those that get a chunk must agree; else further numbers of sums, each
-//   the bits of the ranks in it: no others are made)...
+//   order (0: ranks may add up as they like; 1: those that get a chunk must agree; else further numbers of
+//   sums, each the bits of the ranks in it: no others are made)...
 //   chunks (ranks-before rank... ranks-after rank...)...  most-steps work
 //
 //   big                        more than `work` transitions, no answer

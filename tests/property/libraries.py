@@ -121,7 +121,7 @@ def require_true(session, place, code, what):
         session.require(plain(machine["links"]) == plain(result["topology"]["links"]), f"{what}: is of another machine", json.dumps(result["topology"]))
 
 
-# -- forgeries -------------------------------------------------------------------------------------------------
+# -- forgeries -----------------------------------------------------------------------------------------------
 
 def known(session):
     """A library with all that there is: two nodes of two ranks on two hosts; a one-way ring; a hub, whose limits
@@ -143,7 +143,7 @@ def known(session):
     examine(session, spec)
     text = session.run("library", "verify", "genuine.db")[1]
     session.require("6 times taken as measured" in text and "0 refutations" not in text, "library verify: other counts", text)
-    # Nothing is called proven by a refutation that was not checked; and what is written of it is a result that is true.
+    # Nothing is called proven by a refutation that was not checked; and what is written is a true result.
     code, text, errors = session.run("frontier", "ring:5", "allreduce", "--max-chunks", 4, "--library", "genuine.db", "--json", "r.json", codes={0, 3})
     session.require(code == 3 and "not complete (refutations not checked)" in text and "of genuine.db not checked, and nothing here rests on that" in errors,
                     "frontier --library: believes refutations", text + errors)
@@ -184,7 +184,7 @@ FALSE = {
     "measured.times": lambda _: [0, -1, "x"]}
 # What a clock said on some machine: only its form and order can be checked.
 MEASURED = {"over": "nccl", "bytes": 2048, "least_us": 1, "most_us": 9, "times": 61}
-# Where another value may be true, too: of a pair in another group, of ranks that the machine does not tell apart.
+# Where another value may be true, too: of a pair in another group, of ranks that are equal to the machine.
 UNCLEAR = {"places.machine": ["ring:4", "hub:3", "./one_way.json", "./nodes.json", "ring:5"], "places.grp": ["all", "node", "pairs", "gpu"],
            "places.root": [0, 1, 2], "predicted.point": [0, 1], "measured.median_us": [2.9], "measured.point": [0]}
 NOWHERE = {"places.machine": ["no such machine", "", "x" * 1000, "\x1b[31m", "ring:4\0"], "places.grp": ["../x", "", "x/../../../PWNED"]}
@@ -365,7 +365,7 @@ def forged(session, number=None, chance=0.3):
             fault["forged"] = name
 
 
-# -- damage ------------------------------------------------------------------------------------------------------
+# -- damage --------------------------------------------------------------------------------------------------
 
 ODD = [0, -1, 1, 2, 2 ** 31 - 1, 2 ** 31, -2 ** 31, 2 ** 63 - 1, -2 ** 63, 1e308, -1e308, 1e-320, 0.5, None, True, "", "x", "\x00", "9" * 400, "../../x",
        "0 1 2 3", "allgather", 999_999, 1_000_000]

@@ -70,8 +70,8 @@ def bounds_proven(session):
         session.require(pb.accepts(opb, proof), "pb: a proof does not hold", json.dumps(row))
         session.counts["bounds proven"] += 1
         session.counts[f"bounds proven by {claim['certificate']['kind']}"] += 1
-        # With a round more it may be possible, and the sum of the cuts is no contradiction, unless less was claimed
-        # than they show.
+        # With a round more it may be possible, and the sum of the cuts is no contradiction, unless less was
+        # claimed than they show.
         if row["cuts"]:
             at = re.search(r"^(-1 r_.*>= -)(\d+) ;$", opb, re.M)
             session.counts["bounds refused with a round more"] += not pb.accepts(opb.replace(at[0], f"{at[1]}{int(at[2]) + 1} ;"), proof)
@@ -119,7 +119,7 @@ def broken(opb, true):
             if not line.startswith("-1 r_") and sum(a for literal, a in terms.items() if holds(literal)) < degree]
 
 
-# -- sums --------------------------------------------------------------------------------------------------------
+# -- sums ----------------------------------------------------------------------------------------------------
 
 def stated(text, values):
     """The value of "((0 1) 2)": values by the ranks that they come from, added from the left."""

@@ -196,7 +196,7 @@ def interrupted(session):
         session.require(command != "frontier" or result["points"] or "--max-steps" in space or not possible(result), "frontier: empty answer after a signal")
 
 
-# -- orders of sums ----------------------------------------------------------------------------------------------
+# -- orders of sums ------------------------------------------------------------------------------------------
 
 def in_order(session):
     """Sums are in the order that was asked for, and the tree of a fixed one is in the result."""
@@ -228,7 +228,7 @@ def compare_orders(session, more, both):
             require_covered(session, "frontier: in another order, a complete answer lacks a point", others["points"], some["points"], verifier.Space(result))
 
 
-# -- machines with switches --------------------------------------------------------------------------------------
+# -- machines with switches ----------------------------------------------------------------------------------
 
 def over_all_ways(session):
     """Frontiers over chosen ways report what holds over all ways: so no schedule over all of them, nor an

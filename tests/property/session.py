@@ -122,7 +122,7 @@ def cpu_of_children():
     return used.ru_utime + used.ru_stime
 
 
-# -- questions and their answers ---------------------------------------------------------------------------------
+# -- questions and their answers -----------------------------------------------------------------------------
 
 def machine_of(session, case):
     return session.write("t.json", case["machine"]) if isinstance(case["machine"], dict) else case["machine"]

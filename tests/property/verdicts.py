@@ -50,7 +50,10 @@ def forged(number, kinds):
                 continue
             kind, why = verdict(changed, session.result, session.truth, path)
             session.write("forged.json", changed)
-            code, _, errors = session.run("check", "forged.json", "--time-limit", "3s", codes={0, 2, 3}, seconds=3)
+            for seconds in (3, 60):  # where other work has the processors, not all is checked at first
+                code, _, errors = session.run("check", "forged.json", "--time-limit", f"{seconds}s", codes={0, 2, 3}, seconds=seconds)
+                if kind != "false" or code != 3:
+                    break
             session.counts["forgeries"] += 1
             session.counts[f"forgeries, {kind}"] += 1
             if kind == "false" and code != 2:

@@ -440,8 +440,8 @@ def crossings(chunks, pre, post, group):
     """So many sends of a chunk at least go from a group of ranks to another."""
     have, need = {group[n] for n in pre}, {group[n] for n in post}
     if chunks.combining and len(have) > 1:
-        # Joining what this many groups have; then the others that need it: of all but the one that knew all first,
-        # a send enters.
+        # Joining what this many groups have; then the others that need it: of all but the one that knew all
+        # first, a send enters.
         return len(have) - 1 + len(need) - (1 if have & need else 0)
     return len(need - have)
 

@@ -5,7 +5,7 @@
 //   halves    the same with halves that are added in float32
 //   many      a program for one rank more is refused, in words that say what to do
 //   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
-//   arrives   a rank that sends and receives nothing goes on when its message has arrived, not when it is on its way
+//   arrives   a rank that sends and receives nothing goes on when its message has arrived, not before
 //   absent    a rank that does not come to a barrier is named
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
-# The property suite of the program: a row of tests/property/suite.py each, as its table has it, with few cases on small
-# machines. benchmarks/long.py goes on with the same rows, all machines and other seeds for as long as one likes.
+# The property suite of the program: a row of tests/property/suite.py each, as its table has it, with few
+# cases on small machines. benchmarks/long.py goes on with the same rows, all machines and other seeds for as
+# long as one likes.
 add_executable(exhaustive property/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
 target_include_directories(exhaustive PRIVATE ${PROJECT_SOURCE_DIR})

@@ -22,6 +22,8 @@ target_compile_definitions(test_codegen PRIVATE CHORALE_SHIM="$<TARGET_FILE:nccl
 add_dependencies(test_codegen nccl_shim)
 # What the emitted program of a norm behind a sum reads and writes.
 python_test(benchmarks.workload_bytes SCRIPT ../benchmarks/workload_bytes $<TARGET_FILE:chorale> --last 1)
+# Every example on 4 and on 8 ranks.
+python_test(benchmarks.workloads SCRIPT ../benchmarks/workloads $<TARGET_FILE:chorale> explore)
 # One example for a GPU, where there is a compiler for it: all of them are benchmarks/compile_workloads.py's.
 add_test(NAME codegen.workloads_nvcc COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/compile_workloads.py adam
                                              --architectures sm_90 --chorale $<TARGET_FILE:chorale>)

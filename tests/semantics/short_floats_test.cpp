@@ -1,6 +1,6 @@
-// Floats of 8 bits as the OCP defines them (8-bit floating point, revision 1.0, table 1 and section 5): a table
-// of all codes made from the definition, and of a number the nearest entry, searched for one by one. Against
-// the bits that programs make, and the numbers of the interpreter.
+// Floats of 8 bits as the OCP defines them (8-bit floating point, revision 1.0, table 1 and section 5): a
+// table of all codes made from the definition, and of a number the nearest entry, searched for one by one.
+// Against the bits that programs make, and the numbers of the interpreter.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -12,8 +12,8 @@
 namespace chorale {
 namespace {
 
-// A ring of four has four cables and four ranks; dgx-h100:2 one cable per rank to its switches inside, one NIC
-// each, and nothing between switches.
+// A ring of four has four cables and four ranks; dgx-h100:2 one cable per rank to its switches inside, one
+// NIC each, and nothing between switches.
 TEST(SingleFailures, AreEachCableAndEachRank) {
   EXPECT_EQ(single_failures(load_topology("ring:4")),
             (std::vector<std::string>{"link 0-1", "link 0-3", "link 1-2", "link 2-3", "rank 0", "rank 1",

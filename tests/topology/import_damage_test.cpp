@@ -1,5 +1,6 @@
-// Texts of every format, damaged at random: what comes of them is a machine that holds together, or one line. The fuzzers
-// (tests/fuzz) do this better, guided by what is covered; this needs no clang, and runs with all tests.
+// Texts of every format, damaged at random: what comes of them is a machine that holds together, or
+// one line. The fuzzers (tests/fuzz) do this better, guided by what is covered; this needs no clang,
+// and runs with all tests.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

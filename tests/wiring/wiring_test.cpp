@@ -46,8 +46,8 @@ std::vector<std::vector<int>> step_sets(int n, int degree) {
   return sets;
 }
 
-// Fewest rounds per chunk of any fractional Alltoall, by its whole linear program: of each source the units over
-// each link.
+// Fewest rounds per chunk of any fractional Alltoall, by its whole linear program: of each source
+// the units over each link.
 double alltoall_rounds(const Topology& topology) {
   LinearProgram program;
   const int links = static_cast<int>(topology.links.size()), n = topology.ranks;
@@ -217,8 +217,8 @@ TEST(Wiring, FamiliesHaveTheMachinesByName) {
   EXPECT_EQ(torus_name({.group = cyclic, .generators = {1, 3, 8}}), "");
 }
 
-// With little effort groups are sampled: fewer graphs, each of them connected and of that degree, no two alike in one
-// group, and the best nearly as short as the best of all.
+// With little effort groups are sampled: fewer graphs, each of them connected and of that degree, no two
+// alike in one group, and the best nearly as short as the best of all.
 TEST(Wiring, GroupsWithTooManyGraphsAreSampled) {
   const auto least = [](const WiringFamily& family) {
     return std::ranges::min(family.graphs, {}, &CayleyGraph::distances).distances;

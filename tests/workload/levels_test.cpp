@@ -1,5 +1,5 @@
-// Collectives on two levels: their types, what is refused, and that the tuner prefers them where links between
-// groups are slow.
+// Collectives on two levels: their types, what is refused, and that the tuner prefers them where links
+// between groups are slow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

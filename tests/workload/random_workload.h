@@ -372,8 +372,8 @@ class RandomWorkload {
     return next.empty() || !dice_.one_in(3) ? next : along(next);
   }
 
-  // Elements in other places, if they have a type there: transposed, reshaped, a part, twice beside itself, or
-  // rows by numbers, of which some are none.
+  // Elements in other places, if they have a type there: transposed, reshaped, a part, twice beside itself,
+  // or rows by numbers, of which some are none.
   Name rearranged(const Name& x) {
     if (x.empty() || is_updated(x) || type_of(x).shape.empty()) return {};
     const TensorShape shape = type_of(x).shape;
