@@ -17,7 +17,7 @@ import time
 root = pathlib.Path(__file__).resolve().parents[1]
 # A round of each; {seed} is the round's.
 TESTS = {
-    "property": "{root}/benchmarks/attack.py --chorale {build}/bin/chorale --exhaustive {build}/tests/exhaustive --emit-random {build}/tests/emit_random --cases 200 --seed {seed}",
+    "property": "{root}/tests/property/suite.py --build {build} --cases 200 --seed {seed}",
     "makers": "{build}/tests/test_property --first={seed}000",
     "imports": "{build}/tests/test_topology --gtest_filter=ImportDamage.* --gtest_shuffle --gtest_random_seed={seed} --gtest_repeat=20",
     "workloads": "{build}/tests/preserve 2000 {seed}",
@@ -26,10 +26,10 @@ TESTS = {
     "emitted_cuda": "{build}/tests/emit_random 100 {seed} 1 cuda",
     "emitted_nccl": "{build}/tests/emit_random 100 {seed} 1 nccl",
     "replicas": "{build}/tests/replicas 50 {seed}",
-    "fields": "{root}/tests/property/every_field.py {build}/bin/chorale {build}/tests/checker {build}/tests/exhaustive {root} {seed} --full",
+    "fields": "{root}/tests/property/suite.py every_field --build {build} --cases 24 --seed {seed} --full",
     "libraries": "{root}/tests/cli/library.py {build}/bin/chorale {seed}",
-    "damaged_files": "{root}/tests/cli/damaged_files.py {build}/bin/chorale {seed} --count 40",
-    "forged_libraries": "{root}/tests/cli/forged_libraries.py {build}/bin/chorale {seed} --full",
+    "damaged_files": "{root}/tests/property/suite.py damaged_files --build {build} --cases 1 --seed {seed} --rounds 40",
+    "forged_libraries": "{root}/tests/property/suite.py forged_libraries --build {build} --cases 1 --seed {seed} --rounds 20",
 }
 
 

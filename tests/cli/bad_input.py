@@ -31,6 +31,11 @@ def link(**changes):
 run_chorale("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "good.json")
 run_chorale("check", "good.json")
 run_chorale("classic", "ring_allreduce", "ring:3", "--json", "sum.json")
+(work / "full3.json").write_text(json.dumps({"topology": "full", "ranks": 3, "links": [{"src": a, "dst": b} for a in range(3) for b in range(3) if a != b]}))
+run_chorale("frontier", "full3.json", "allreduce", "--max-steps", "1", "--json", "at_once.json")
+at_once = (work / "at_once.json").read_text()  # rank 2 adds what comes from 0 and 1 first, then its own
+(work / "unstated.json").write_text(at_once.replace(',"sums":[[0,2,"(0 1 2)"]]', ""))  # as older files are
+assert '"sums":[[0,2,"(0 1 2)"]]' in at_once and run_chorale("check", "at_once.json") and run_chorale("check", "unstated.json")
 good_text = (work / "good.json").read_text()
 good = json.loads(good_text)
 
@@ -162,6 +167,9 @@ results = {
     "a cost that is not the schedule's": (result(cheaper), "points[0]", True),
     "a bound that is too strong": (result(claim_more), "claim", False),
     "proven without proof": (result(falsely_proven), "points[0]", False),
+    **{f"sums {wrong}": (at_once.replace('[0,2,"(0 1 2)"]', wrong), word, True) for wrong, word in (
+        ('[0,2,"(0 2 1)"]', "is not how the ranks add"), ('[0,1,"(0 1 2)"]', "is not how the ranks add"), ('[9,2,"(0 1 2)"]', "is not how"), ("[0,2]", "is not a sum"),
+        ("[0,2,7]", ""), ("7", ""))},
 }
 
 # Hierarchies, axes and jobs.

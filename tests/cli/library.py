@@ -20,9 +20,7 @@ import xml.etree.ElementTree
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import refused, run_chorale as run, work  # noqa: E402
 from kit.stored import contents, packed, unpacked, without_times  # noqa: E402
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "property"))
-import verifier  # noqa: E402
+from property import verifier  # noqa: E402
 
 chorale = os.path.abspath(sys.argv[1])
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1123

@@ -11,6 +11,7 @@ import shutil
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.lrat import accepts  # noqa: E402
 from kit.program import refused, run as run_other, run_chorale as run, work  # noqa: E402
 
 
@@ -83,3 +84,23 @@ with open(os.path.join(proofs, needed[0] + '.drat'), 'w') as file:  # some formu
     file.write('0\n')
 refused('check', result, '--proofs', proofs, says='kept proof does not hold')
 print(f'{len(set(named))} refutations, each with its formula and a proof that holds')
+
+# As LRAT, a proof of each cube, from kept proofs as well; what is not decided is named, and an older index
+# does not stay. Random machines: property.lrat.
+run('synthesize', 'ring:5', 'alltoall', '--chunks', 2, '--steps', 3, '--rounds', 5, '--no-bounds', '--no-symmetry', '--conflicts', 100,
+    '--cubes', 16, '--proofs', 'kept', '--json', 'c.json', code=20)
+at, cubes = next((at, claim['certificate']['cubes']) for at, claim in enumerate(json.loads((work / 'c.json').read_text())['claims'])
+                 if claim['certificate'].get('cubes'))
+for options, code in ([], 0), (['--proofs', 'kept'], 0), (['--conflicts', 1], 3):
+    run('check', 'c.json', '--plain-conflicts', 0, '--lrat', 'lrat', *options, code=code)
+    index = json.loads((work / 'lrat' / 'lrat.json').read_text())
+    numbers = [row['cube'] for row in index['proofs']]
+    if code == 0:
+        assert numbers == list(range(len(cubes))) and len(cubes) > 3, numbers
+        assert all(accepts(*((work / 'lrat' / row[kind]).read_text() for kind in ('cnf', 'lrat'))) for row in index['proofs'][:4])
+    else:
+        assert [row['claim'] for row in index['left_out']] == [at] and len(numbers) < len(cubes), index
+(work / 'file').write_text('')
+for option in '--lrat', '--pb':
+    refused('check', 'c.json', option, work / 'file' / 'x', says='cannot be made')
+refused('check', 'c.json', '--lrat', work / 'file', says='--lrat')

@@ -19,6 +19,7 @@
 #include "placement/matrices.h"
 #include "semantics/verify.h"
 #include "tests/faults.h"
+#include "tests/kit/refusal.h"
 #include "topology/builders.h"
 #include "topology/hierarchies.h"
 #include "topology/switches.h"
@@ -32,17 +33,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// What InputError states; "" if nothing is thrown.
+// No longer than a line or two.
 template <typename F>
 std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    EXPECT_LT(std::string(error.what()).size(), 400u);
-    return error.what();
-  }
-  return "";
+  const std::string said = test::refusal_of(f);
+  EXPECT_LT(said.size(), 400u);
+  return said;
 }
 
 // An Alltoall of 4,096 ranks has 16,777,216 chunks, one of 1,024 has 1,048,576.

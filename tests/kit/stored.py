@@ -4,6 +4,10 @@ import json
 import sqlite3
 import zlib
 
+COLUMNS = {"answers": ("key", "question", "answer", "numbering"), "predicted": ("key", "bytes", "point", "us", "least_us"),
+           "places": ("machine", "grp", "collective", "ranks", "root", "key", "hosts", "members", "numbering"),
+           "measured": ("key", "over", "point", "bytes", "median_us", "least_us", "most_us", "times")}
+
 
 def without_times(value):
     if isinstance(value, dict):
@@ -18,7 +22,8 @@ def unpacked(blob):
 
 
 def packed(text):
-    return len(text.encode()).to_bytes(8, "little") + zlib.compress(text.encode())
+    data = text if isinstance(text, bytes) else text.encode()
+    return len(data).to_bytes(8, "little") + zlib.compress(data)
 
 
 def contents(path):

@@ -1,13 +1,8 @@
 """What a library file holds, by docs/formats.md, for tests that read and forge one: packed texts, keys,
 questions, numberings."""
 import json
-import pathlib
-import sys
 
 import verifier
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from kit.stored import packed, unpacked  # noqa: E402,F401
 
 
 def key_of(question):
@@ -42,6 +37,14 @@ def renumbered(machine, numbering):
     return machine["ranks"], sorted(links.items(), key=lambda item: item[0]), limits
 
 
+def renamed(machine, numbering):
+    """The machine that a numbering makes this one of."""
+    back = {what: [numbering[what].index(i) for i in range(len(numbering[what]))] for what in numbering}
+    links = [machine["links"][l] for l in numbering["links"]]
+    return {"ranks": machine["ranks"], "limits": [{**limit, "links": [back["links"][l] for l in limit["links"]]} for limit in machine["limits"]],
+            "links": [{**link, "src": back["ranks"][link["src"]], "dst": back["ranks"][link["dst"]]} for link in links]}
+
+
 def identity(machine):
     return {"ranks": list(range(machine["ranks"])), "links": list(range(len(machine["links"])))}
 
@@ -65,28 +68,3 @@ def answers(question, answer, numbering):
             order_of(answer["collective"], numbering["ranks"]) == order_of(asked, range(machine["ranks"])) and
             list(map(int, words.values())) == mine and
             [int(limits[1]), int(limits[3])] == [-1 if answer["limits"][key] is None else answer["limits"][key] for key in ("conflicts", "time_ms")])
-
-
-def leaves(value, path=()):
-    """Every field of a JSON value, by its path."""
-    if isinstance(value, dict):
-        for key in value:
-            yield from leaves(value[key], (*path, key))
-    elif isinstance(value, list):
-        for i in range(len(value)):
-            yield from leaves(value[i], (*path, i))
-    else:
-        yield path
-
-
-def others(value):
-    """Other values for a field."""
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, int):
-        return [value + 1, value - 1, -value - 1, 10 ** 12]
-    if isinstance(value, float):
-        return [value * 2 + 1, -value - 1]
-    if value is None:
-        return [0, 7]
-    return [value + "x", "", "allgather" if value != "allgather" else "broadcast"]

@@ -423,27 +423,37 @@ def least_ratio(owed, paid):
     return 0 if owed == 0 else NEVER if owed == NEVER or paid == 0 else fractions.Fraction(owed, paid)
 
 
+def costs_and_paid(machine, entry):
+    """What a send over each link costs by these prices of links and limits, and what a round pays at most."""
+    if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
+        raise Fault("prices do not fit the machine")
+    costs = [whole(price) for price in entry["links"]]
+    paid = sum(b * price for (_, _, b), price in zip(machine.links, costs))
+    for limit, price in zip(machine.limits, entry["limits"]):
+        paid += limit.bandwidth * whole(price)
+        for l in limit.links:
+            costs[l] += price
+    return costs, paid
+
+
+def crossings(chunks, pre, post, group):
+    """So many sends of a chunk at least go from a group of ranks to another."""
+    have, need = {group[n] for n in pre}, {group[n] for n in post}
+    if chunks.combining and len(have) > 1:
+        # Joining what this many groups have; then the others that need it: of all but the one that knew all
+        # first, a send enters.
+        return len(have) - 1 + len(need) - (1 if have & need else 0)
+    return len(need - have)
+
+
 def least_rounds(prices, machine, chunks, steps):
     """What the prices show: at least this many rounds (Weights). One entry: for any number of steps; else one
     a step."""
-    for entry in prices:
-        if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
-            raise Fault("prices do not fit the machine")
-        for price in entry["links"] + entry["limits"]:
-            whole(price)
     if len(prices) != 1 and len(prices) != steps:
         raise Fault(f"prices for {len(prices)} steps, the claim is for {steps}")
     if not prices:
         raise Fault("no prices")
-    costs, paid = [], []
-    for entry in prices:
-        cost = list(entry["links"])
-        for (over, *_), price in zip(machine.limits, entry["limits"]):
-            for l in over:
-                cost[l] += price
-        costs.append(cost)
-        paid.append(sum(b * p for (_, _, b), p in zip(machine.links, entry["links"])) +
-                    sum(each.bandwidth * p for each, p in zip(machine.limits, entry["limits"])))
+    costs, paid = zip(*(costs_and_paid(machine, entry) for entry in prices))
 
     def distances(sources):
         nodes = machine.ranks + machine.switches
@@ -500,13 +510,7 @@ def trees_show(claim, machine, chunks):
         raise Fault("trees need one entry of prices, of links between ranks")
     if any(price and (each.multicast or each.reduce and chunks.combining) for each, price in zip(machine.limits, prices[0]["limits"])):
         raise Fault("a limit that counts several sends once has a price")
-    least_rounds(prices, machine, chunks, None)  # that they fit
-    cost = list(prices[0]["links"])
-    for (over, *_), price in zip(machine.limits, prices[0]["limits"]):
-        for l in over:
-            cost[l] += price
-    paid = (sum(b * p for (_, _, b), p in zip(machine.links, prices[0]["links"])) +
-            sum(each.bandwidth * p for each, p in zip(machine.limits, prices[0]["limits"])))
+    cost, paid = costs_and_paid(machine, prices[0])
 
     def tree(ends):
         name = lambda n: "root" if n in ends else n
@@ -563,27 +567,10 @@ def partition_shows(claim, machine, chunks):
     group, prices = certificate["group"], certificate["prices"]
     if len(group) != machine.ranks or len(prices) != 1:
         raise Fault("the partition does not fit the machine")
-    cost = list(prices[0]["links"])
-    if len(cost) != len(machine.links) or len(prices[0]["limits"]) != len(machine.limits):
-        raise Fault("prices do not fit the machine")
-    paid = sum(b * whole(p) for (_, _, b), p in zip(machine.links, prices[0]["links"]))
-    for limit, price in zip(machine.limits, prices[0]["limits"]):
-        if price and (limit.multicast or (chunks.combining and limit.reduce)):
-            raise Fault("crossings are counted by a limit that counts several once")
-        paid += limit.bandwidth * whole(price)
-        for l in limit.links:
-            cost[l] += price
-    toll = least_toll(machine, cost, group)
-    crossings = 0
-    for pre, post in chunks.list:
-        have, want = {group[n] for n in pre}, {group[n] for n in post}
-        if chunks.combining and len(have) > 1:
-            # Joining what this many groups have; then the others that need it: of all but the one that knew
-            # all first, a send enters.
-            crossings += len(have) - 1 + len(want) - (1 if have & want else 0)
-        else:
-            crossings += len(want - have)
-    return least_ratio(crossings * toll, paid)
+    cost, paid = costs_and_paid(machine, prices[0])
+    if any(price and (limit.multicast or chunks.combining and limit.reduce) for limit, price in zip(machine.limits, prices[0]["limits"])):
+        raise Fault("crossings are counted by a limit that counts several once")
+    return least_ratio(sum(crossings(chunks, *chunk, group) for chunk in chunks.list) * least_toll(machine, cost, group), paid)
 
 
 def cuts_show(claim, machine, chunks):
@@ -602,13 +589,10 @@ def cuts_show(claim, machine, chunks):
         inside.append((whole(cut["price"]), {(n, t) for n, last in enumerate(cut["until"]) for t in range(min(steps, last) + 1)}))
     paid, toll = [], NEVER
     for s, entry in enumerate(prices):
-        if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
-            raise Fault("prices do not fit the machine")
-        paid.append(sum(b * whole(p) for (_, _, b), p in zip(machine.links, entry["links"]))
-                    + sum(limit.bandwidth * whole(p) for limit, p in zip(machine.limits, entry["limits"])))
+        costs, of_a_round = costs_and_paid(machine, entry)
+        paid.append(of_a_round)
         for l, (src, dst, _) in enumerate(machine.links):
-            purse = entry["links"][l] + sum(p for limit, p in zip(machine.limits, entry["limits"]) if l in limit.links)
-            purse -= sum(price for price, those in inside if (dst, s + 1) in those and (src, s) not in those)
+            purse = costs[l] - sum(price for price, those in inside if (dst, s + 1) in those and (src, s) not in those)
             if purse < 0:
                 raise Fault(f"link {l} cannot pay for its cuts in step {s + 1}")
             if group and group[src] != group[dst]:
@@ -620,11 +604,7 @@ def cuts_show(claim, machine, chunks):
             if (any(starts) if chunks.combining else all(starts)) and any((n, steps) in those for n in post):
                 owed += price
         if group and toll != NEVER:
-            have, want = {group[n] for n in pre}, {group[n] for n in post}
-            if chunks.combining and len(have) > 1:
-                owed += toll * (len(have) - 1 + len(want) - (1 if have & want else 0))
-            else:
-                owed += toll * len(want - have)
+            owed += toll * crossings(chunks, pre, post, group)
     return least_ratio(owed, max(paid))
 
 
@@ -641,11 +621,7 @@ def entries_show(claim, machine, chunks):
         machine, chunks = machine.reversed(), chunks.dual()
     if len(group) != machine.ranks or set(group) - {0, 1} or len(prices) != 1:
         raise Fault("the group does not fit the machine")
-    links, limits = prices[0]["links"], prices[0]["limits"]
-    if len(links) != len(machine.links) or len(limits) != len(machine.limits):
-        raise Fault("prices do not fit the machine")
-    cost = [whole(p) + sum(whole(q) for each, q in zip(machine.limits, limits) if l in each.links) for l, p in enumerate(links)]
-    paid = sum(b * p for (_, _, b), p in zip(machine.links, links)) + sum(each.bandwidth * q for each, q in zip(machine.limits, limits))
+    cost, paid = costs_and_paid(machine, prices[0])
     toll = min((cost[l] for l, (src, dst, _) in enumerate(machine.links) if not group[src] and group[dst]), default=0)
     entering = [post for pre, post in chunks.list if not any(group[n] for n in pre) and any(group[n] for n in post)]
     if toll == 0 or not entering:

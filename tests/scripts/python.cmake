@@ -19,7 +19,8 @@ python_test(python.operators_gpus SCRIPT python/operators ARGUMENTS $<TARGET_FIL
 if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not load what has a sanitizer in it
   set(package ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python" ARGUMENTS $<TARGET_FILE:chorale>)
   python_test(python.package WITH numpy ${package} ${PROJECT_SOURCE_DIR})
-  python_test(python.damaged_files SCRIPT cli/damaged_files WITH numpy ${package} 7 --count 4 --python)
+  python_test(python.damaged_files SCRIPT property/suite WITH numpy ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python"
+              ARGUMENTS damaged_files --quick --python --rounds 4 --build ${PROJECT_BINARY_DIR})
   python_test(python.recorder ${package})
   python_test(python.build WITH distributed ${package})  # Dask's
   python_test(python.installed ENVIRONMENT CXX=${emitted}/quick_cxx

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
+#include "tests/kit/refusal.h"
 #include "tests/workload/examples.h"
 
 namespace chorale::test {
@@ -167,15 +168,10 @@ TEST(Builder, RefusesAsTextsDo) {
   Builder b("wrong", {.ranks = 2});
   const Tensor g = b.tensor("g", Float32, {5}, local());
   const Tensor s = b.reduce_scatter("s", ReduceOp::Sum, g);
-  try {
-    b.let("x", s + g);
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "wrong: x: s (fp32[5] Sliced(0)) and g (fp32[5] Local): of one, a rank has a slice, of the other, "
-        "a tensor of its own; ReduceScatter the Local one, or AllGather the sliced one");
-  }
+  EXPECT_EQ(
+      refusal_of([&] { b.let("x", s + g); }),
+      "wrong: x: s (fp32[5] Sliced(0)) and g (fp32[5] Local): of one, a rank has a slice, of the other, "
+      "a tensor of its own; ReduceScatter the Local one, or AllGather the sliced one");
   EXPECT_THROW(b.dropout(g, 1), InputError);
   EXPECT_THROW(b.store(g, g), InputError);
   EXPECT_THROW(b.finish(), InputError);  // it returns nothing

@@ -3,7 +3,16 @@
 
 #include <string>
 
+#include "tests/kit/refusal.h"
+#include "workload/text.h"
+#include "workload/transform.h"
+
 namespace chorale::test {
+
+// Why the script is refused; "" if it is not.
+inline std::string refused(const std::string& text, const std::string& script) {
+  return refusal_of([&] { transformed(parse_workload(text, "test"), script); });
+}
 
 // N parameters and gradients in fp16, state in fp32.
 inline const std::string kSgd = R"(

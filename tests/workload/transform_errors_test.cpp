@@ -1,30 +1,13 @@
 // Transformations that are refused, and what is reported.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-#include "tests/kit/refusal.h"
 #include "tests/workload/programs.h"
-#include "workload/text.h"
-#include "workload/transform.h"
 
 namespace chorale::test {
 namespace {
 
-std::string refusal(const std::string& text, const std::string& script) {
-  const Workload before = parse_workload(text, "test");
-  try {
-    transformed(before, script);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-#define EXPECT_REFUSAL(text, script, words)                             \
-  do {                                                                  \
-    const std::string said = refusal(text, script);                     \
-    EXPECT_NE(said.find(words), std::string::npos) << "said: " << said; \
-  } while (false)
+#define EXPECT_REFUSAL(text, script, words) EXPECT_THAT(refused(text, script), testing::HasSubstr(words))
 
 TEST(SplitErrors, SayWhatIsNoAllReduce) {
   EXPECT_REFUSAL(kSgd, "split(g, rs)", "script:1:1: split g: it is Tensor, and only AllReduce can be split");
