@@ -7,8 +7,8 @@
 
 namespace chorale {
 
-// Names of tensors are names of members, a workload's that of a namespace in the namespace workloads, where no
-// function of C is; those that mean something in C++, or here, get a _.
+// Names of tensors are names of members, a workload's that of a namespace in the namespace workloads, where
+// no function of C is; those that mean something in C++, or here, get a _.
 std::string identifier(const std::string& name);
 // Of the sizes `s`.
 std::string printed_extent(const Extent&);

@@ -232,8 +232,8 @@ for command in (["frontier", "dgx1:8", "allgather"], ["frontier", "dgx-a100:8", 
 # What runs is limited as a whole; how long a rank waits for another is a time of its own.
 ends("run", "ring.json", "--iterations", "1000000", "--time-limit", "300ms", limit=0.3)
 ends("run", "ring.json", "--iterations", "1000000", "--wait", "300ms", "--time-limit", "1", limit=1)
-# Without conflicts no formula is made that only a solver with some could answer: these took minutes. Nothing is
-# proven by that.
+# Without conflicts no formula is made that only a solver with some could answer: these took minutes.
+# Nothing is proven by that.
 ends("frontier", "dgx1", "allreduce", "--min-chunks", "8", "--max-chunks", "16", "--conflicts", "0", "--time-limit", "5m", "--json", "none.json")
 assert unproven_result("none.json")["stopped"] == "conflict limit"
 # A tensor program is written by what the tuner has come to.
