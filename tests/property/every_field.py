@@ -207,7 +207,7 @@ def every_field(session):
         for case in cases:
             by_field[words_of(case[0]), case[1]].append(case)
         cases = [rng.choice(equal) for equal in by_field.values()]
-        cases = rng.sample(cases, min(len(cases), 100 if is_ranking else 240))
+        cases = rng.sample(cases, min(len(cases), 100 if is_ranking else 210))
     for path, what, new in cases:
         changed = alterations.changed(genuine, path, new)
         if changed == genuine:

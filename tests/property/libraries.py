@@ -333,7 +333,7 @@ def forgeries(library, rng):
     return {name: change for name, change in kinds.items() if library.rows.get(name.split(".")[0].split(" ")[0], True)}
 
 
-def forged(session, number=None, chance=0.3):
+def forged(session, number=None, chance=0.2):
     """`verify` refuses what is false, and accepts what is true; nothing that is taken is false."""
     library, rng = session.library, session.rng
     kinds = forgeries(library, rng)
