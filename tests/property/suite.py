@@ -38,7 +38,7 @@ import lowering  # noqa: E402
 import makers  # noqa: E402
 import proofs  # noqa: E402
 import searches  # noqa: E402
-from kit import random_input  # noqa: E402
+from kit import program, random_input  # noqa: E402
 from session import Over, Session, checked  # noqa: E402
 from verdicts import forged  # noqa: E402
 
@@ -227,6 +227,8 @@ def parse():
     options.chorale = options.programs / "bin/chorale"
     if not options.chorale.exists():
         parser.error(f"{options.chorale} does not exist: cmake --build --preset release")
+    if options.python and subprocess.run([sys.executable, "-c", "import chorale"], capture_output=True).returncode != 0:
+        program.skip("Python read nothing: this interpreter has not the package")
     # Sanitizers need all memory there is.
     options.knows_memory = b"__asan_init" not in options.chorale.read_bytes()
     options.end = time.monotonic() + (1e9 if options.cases is not None or options.case is not None else options.seconds)
