@@ -18,6 +18,7 @@
 
 #include "solvers/proof.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -337,10 +338,14 @@ class NamelessFile {
  public:
   NamelessFile() {
     std::error_code error;
-    std::string path = std::filesystem::temp_directory_path(error) / "chorale-proof-XXXXXX";
-    const int file = error ? -1 : mkstemp(path.data());
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    int file = error ? -1 : open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0 && !error) {  // NFS, for one, makes no file without a name
+      std::string path = folder / "chorale-proof-XXXXXX";
+      file = mkstemp(path.data());
+      if (file >= 0) unlink(path.c_str());
+    }
     file_ = file < 0 ? nullptr : fdopen(file, "w+");
-    if (file >= 0) unlink(path.c_str());
     if (file_ != nullptr) return;
     if (file >= 0) close(file);
     throw InputError("the proof", "there is no folder for temporary files, or no file can be made in it",
