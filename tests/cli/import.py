@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """Machines from files of others: read, shown, drawn, bounded; what cannot be read is refused in one line.
 
-Usage: import.py CHORALE SHARED
-
-SHARED is where the real files are (data/topology); without it only texts of this test are read, and it
-reports it.
+Usage: import.py CHORALE DATA, the folder tests/data.
 """
 import json
 import pathlib
@@ -13,7 +10,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import refused, run_chorale as run, work  # noqa: E402
 
-shared = pathlib.Path(sys.argv[2]) / "data/topology"
+files = pathlib.Path(sys.argv[2]).resolve() / "topology"
 
 
 # Two NVLinks between three GPUs in a row, one NIC.
@@ -79,13 +76,10 @@ run("check", "line.json")
 slow = run("topology", "show", "ring:4", "--degrade", "0-1=0.5", "--degrade", "2-3=0.25")
 assert "ring:4 with 0-1=0.5, with 2-3=0.25" in slow, slow
 
-if shared.is_dir():
-    for file in sorted(shared.iterdir()):
-        run("topology", "import", file, "-o", "real.json")
-        (found,) = [line for line in run("bounds", "./real.json", "allgather").split("\n") if line.startswith("any chunk count:")]
-        run("topology", "show", "./real.json", "--html", "real.html")
-        print(f"{file.name}: {json.loads((work / 'real.json').read_text())['ranks']} ranks, Allgather {found.split(':')[1].strip()}")
-else:
-    print(f"SKIPPED: no real files are here ({shared} is missing)")
+for file in sorted(files.iterdir()):
+    run("topology", "import", file, "-o", "real.json")
+    (found,) = [line for line in run("bounds", "./real.json", "allgather").split("\n") if line.startswith("any chunk count:")]
+    run("topology", "show", "./real.json", "--html", "real.html")
+    print(f"{file.name}: {json.loads((work / 'real.json').read_text())['ranks']} ranks, Allgather {found.split(':')[1].strip()}")
 
 print("machines are read, or refused in one line")

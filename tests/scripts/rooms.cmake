@@ -1,3 +1,3 @@
-foreach(name callers circles exceptions hidden one_definition recipe rooms)
+foreach(name callers circles data exceptions hidden one_definition recipe rooms)
   python_test(rooms.${name} ${PROJECT_SOURCE_DIR})
 endforeach()
