@@ -30,7 +30,7 @@ NOT_RUN = {
     "-m mpi4py.futures": "wants a cluster; tests/python/build.py has two ranks",
     "benchmarks/gpu.sh": "wants a GPU",
     "benchmarks/fuzz.py": "wants clang, and hours",
-    "$ for plan in ../shared": "wants MSCCL++'s samples",
+    "$ for plan in tests/data": "tests/codegen/read_mscclpp_plan_test.cpp holds what it prints",
 }
 # Tables of nccl-tests' columns, and documents that were asked for.
 WIDE = re.compile(r"chorale bench|--json(?! \w)|--dot|(--json|--html) -(\s|$)|^make |^mpirun .* \./")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What was once stated and was not so (../shared/reference/review-truth.md): each file of
-../shared/data/repro, given to the command that it is for, is refused in one line, or what comes out is
-right by verifier.py, by arithmetic that is written here, or by the interpreter of tensor programs.
+"""What was once stated and was not so: each file of tests/data/repro and of its folder public, given to the
+command that it is for, is refused in one line, or what comes out is right by verifier.py, by arithmetic that
+is written here, or by the interpreter of tensor programs. Files of truth/ are for the tests of what they
+showed.
 
-Usage: repro.py CHORALE EXHAUSTIVE EMIT_RANDOM PRELOAD MPICC SHARED      SHARED: ../shared
-Exit code 77: SHARED is not here. What else is missing is reported, and left out; so is a file that is in
-SHARED and is not known here, which fails.
+Usage: repro.py CHORALE EXHAUSTIVE EMIT_RANDOM PRELOAD MPICC DATA      DATA: tests/data
+What is missing is reported, and left out. A file that is not known here fails.
 """
 import json
 import os
@@ -23,14 +23,14 @@ import exhaustive
 import verifier
 
 chorale, search, emit_random, preload, mpicc = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:6]]
-repro = pathlib.Path(sys.argv[6]).absolute() / "data/repro"
-if not repro.is_dir():
-    program.skip(f"there is no {repro}")
+repro = pathlib.Path(sys.argv[6]).absolute() / "repro"
 top = program.work
 work = top / "a" / "b" / "c"  # what climbs out of it stays in `top`
 work.mkdir(parents=True)
-for name in repro.iterdir():
-    shutil.copyfile(name, work / name.name)
+inputs = [path.relative_to(repro).as_posix() for folder in (repro, repro / "public") for path in folder.iterdir() if path.is_file()]
+(work / "public").mkdir()
+for name in inputs:
+    shutil.copyfile(repro / name, work / name)
 os.environ["OMP_NUM_THREADS"] = "1"
 truth = exhaustive.Exhaustive(search)
 known, left_out = set(), []
@@ -197,7 +197,24 @@ else:
     left_out = ["resume.py", "none.py"]
     print("LEFT OUT: resume.py and none.py, since there is no PyTorch (Debian: python3-torch)")
 
+# ---- Files of other tools: imported machines have frontiers that are true; the others are read, or refused in
+# one line.
+for name in ("gb300_tray.xml", "h100_vm.xml", "quad_mesh.txt", "rocm_hops_all_one.txt", "two_ranks_one_gpu.xml"):
+    run(chorale, "topology", "import", f"public/{name}", "-o", "imported.json")
+    result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "5s")
+    assert result["points"], name
+    say(name, f"imported: {result['topology']['ranks']} GPUs; its frontier is true")
+knows(["public/long_profile.py"])
+(work / "profile.json").write_text(program.run(sys.executable, work / "public/long_profile.py", 200).stdout)
+for command in (["topology", "import", "public/block.conf", "-o", "imported.json"], ["topology", "import", "public/topology.yaml", "-o", "imported.json"],
+                *(["program", f"public/{name}"] for name in ("msccl_custom.xml", "port_channels.json", "two_phase_packets.json")),
+                *(["optimize", "dgx-a100:1", "allreduce", "--search-time", "1", "--log", f"public/{name}"] for name in ("tagged.log", "nccl_tests_2021.log")),
+                *(["job", name, "--search-time", "1"] for name in ("public/old_profile.json", "public/two_threads.log", "profile.json"))):
+    code, out, errors = run(chorale, *command, codes=(0, 2, 3))
+    assert code != 2 or not out and re.fullmatch("chorale: error: .*\n", errors), (command, out, errors)
+    say(next(word for word in command if "." in word), "refused" if code == 2 else "read")
+
 truth.close()
-unknown = {path.name for path in repro.iterdir()} - known
+unknown = set(inputs) - known
 assert not unknown, f"nothing is known of {sorted(unknown)}"
 print(f"{len(known) - len(left_out)} files refused or right, {len(left_out)} left out")

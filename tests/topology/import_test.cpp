@@ -1,5 +1,4 @@
-// Small texts of each format, whose machines can be worked out by hand; and the real files, where ../shared
-// is.
+// Small texts of each format, whose machines can be worked out by hand; and real files.
 #include "topology/import/import.h"
 
 #include <fmt/format.h>
@@ -401,20 +400,24 @@ TEST(Import, RefusesWhatItDoesNotKnow) {
 // Every real file there is. What is known of it: how many GPUs, and what each of them receives, in its file's
 // own rates.
 TEST(Import, RealFiles) {
-  const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";
+  const std::filesystem::path folder = CHORALE_SOURCE "/tests/data/topology";
   struct Known {
     int ranks;
     double gbs_into_0;
   };
-  const std::map<std::string, Known> known = {
-      {"H100-topology.xml", {8, 18 * 20.6}},   {"azure-ncv4-topo.xml", {4, 12}},
-      {"azure-ndv4-topo.xml", {8, 240}},       {"nvidiaDGX2.xml", {16, 150}},
-      {"topo-dgx2-1MB.json", {16, 131.072}},   {"topo-ndv2-1MB.json", {8, (2 / 23.0 + 2 / 46.0) * 1048.576}},
-      {"topo_16p1h.xml", {16, 7 * 36}},        {"topo_4p1h.xml", {4, 48}},
-      {"topo_8p6l.xml", {8, 6 * 24}},          {"topo_8p_940.xml", {8, 7 * 48}},
-      {"topo_8p_pcie.xml", {8, 12}},           {"topo_8p_rome.xml", {8, 2 * 24 + 24}},
-      {"topology_p4d-24xl-topo.xml", {8, 240}}};
+  const std::map<std::string, Known> known = {{"h100.xml", {8, 18 * 20.6}},
+                                              {"azure-ncv4-topo.xml", {4, 12}},
+                                              {"azure-ndv4-topo.xml", {8, 240}},
+                                              {"nvidiaDGX2.xml", {16, 150}},
+                                              {"topo-dgx2-1MB.json", {16, 131.072}},
+                                              {"topo-ndv2-1MB.json", {8, (2 / 23.0 + 2 / 46.0) * 1048.576}},
+                                              {"topo_16p1h.xml", {16, 7 * 36}},
+                                              {"topo_4p1h.xml", {4, 48}},
+                                              {"topo_8p6l.xml", {8, 6 * 24}},
+                                              {"topo_8p_940.xml", {8, 7 * 48}},
+                                              {"topo_8p_pcie.xml", {8, 12}},
+                                              {"topo_8p_rome.xml", {8, 2 * 24 + 24}},
+                                              {"topology_p4d-24xl-topo.xml", {8, 240}}};
   for (const auto& [name, expected] : known) {
     const std::string path = (folder / name).string();
     const Import import = imported({{path, read_file(path)}});
@@ -431,8 +434,7 @@ TEST(Import, RealFiles) {
 // all pairs of different nodes by the network, and what leaves a node is what its NICs carry. Others keep
 // their PCI, and its paths.
 TEST(Import, NodesOfRealFilesMeetInTheNetworkAlone) {
-  const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";
+  const std::filesystem::path folder = CHORALE_SOURCE "/tests/data/topology";
   int clusters = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string path = entry.path().string();
@@ -471,8 +473,7 @@ TEST(Import, NodesOfRealFilesMeetInTheNetworkAlone) {
 
 // The machine that is named mi250 is the one that RCCL's dump shows, in units of half a link.
 TEST(Import, ANamedMachineIsTheRealOne) {
-  const std::filesystem::path file = std::filesystem::path(CHORALE_SHARED) / "data/topology/topo_16p1h.xml";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no real files are here: " << file << " is missing";
+  const std::filesystem::path file = CHORALE_SOURCE "/tests/data/topology/topo_16p1h.xml";
   const Topology real = imported({{file.string(), read_file(file.string())}}).machine;
   const Topology named = load_topology("mi250:1");
   for (Rank a = 0; a < 16; ++a)
@@ -498,8 +499,7 @@ TEST(Import, AForeignFileIsAMachineOfAnyCommand) {
 
 // A cut at every 37th byte: a machine, or one line.
 TEST(Import, TruncatedRealFilesAreRefused) {
-  const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";
+  const std::filesystem::path folder = CHORALE_SOURCE "/tests/data/topology";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string path = entry.path().string(), text = read_file(path);
     const std::size_t end = text.find_last_not_of(" \n\r\t");
