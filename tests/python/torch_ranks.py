@@ -15,13 +15,13 @@ def started(counts, limit=280, gpus=False):
     if "--current" in sys.argv and "CHORALE_TORCH_STARTED" not in os.environ:
         named = os.environ.get("CHORALE_TORCH_PYTHON")
         if not named:
-            print("SKIPPED: CHORALE_TORCH_PYTHON names no Python with the current PyTorch: benchmarks/torch_env.sh FOLDER makes one")
+            print("SKIPPED: no current PyTorch (./test.sh --torch)")
             sys.exit(77)
         os.execve(named, [named, *sys.argv], {**os.environ, "CHORALE_TORCH_STARTED": "1"})
     if gpus:
         there = len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
         if there == 0 or there < max(counts) and os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") != "1":
-            print(f"SKIPPED: {there} GPUs for {max(counts)} ranks (NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share one, from NCCL 2.30 on)")
+            print("SKIPPED: no GPU" if there == 0 else f"SKIPPED: fewer GPUs than {max(counts)} (NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share one, from NCCL 2.30 on)")
             sys.exit(77)
     os.environ["OMP_NUM_THREADS"] = "1"
     try:

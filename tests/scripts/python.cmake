@@ -3,7 +3,7 @@ python_test(python.optim WITH "torch.distributed as d; assert d.is_gloo_availabl
             ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries)
 python_test(python.optim_current SCRIPT python/optim ENVIRONMENT CHORALE_SHM_DISABLE=1 ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries 2 --current)
 # Operators: with Debian's PyTorch, and, where CHORALE_TORCH_PYTHON names it, the current one
-# (benchmarks/torch_env.sh).
+# (./test.sh --torch).
 python_test(python.operators WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 python_test(python.operators_current SCRIPT python/operators ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 # What ranks of one machine share.

@@ -1,0 +1,1 @@
+python_test(kit.test_sh ${PROJECT_SOURCE_DIR})
