@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up, builds all but the benchmarks, with warnings as errors, checks the format, and passes the tests. The
-# last line says how many tests were skipped, and why.
+# Sets up, builds all but the benchmarks, with warnings as errors, checks the format, and passes the tests.
+# The last line says how many tests were skipped, and why.
 # With --torch: the tests of the current PyTorch instead, which it puts into build/torch (some GB, from PyPI).
 # Usage: ./test.sh [--torch]
 set -euo pipefail

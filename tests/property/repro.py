@@ -197,8 +197,8 @@ else:
     left_out = ["resume.py", "none.py"]
     print("LEFT OUT: resume.py and none.py, since there is no PyTorch (Debian: python3-torch)")
 
-# ---- Files of other tools: imported machines have frontiers that are true; the others are read, or refused in
-# one line.
+# ---- Files of other tools: imported machines have frontiers that are true; the others are read, or refused
+# in one line.
 for name in ("gb300_tray.xml", "h100_vm.xml", "quad_mesh.txt", "rocm_hops_all_one.txt", "two_ranks_one_gpu.xml"):
     run(chorale, "topology", "import", f"public/{name}", "-o", "imported.json")
     result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "5s")
