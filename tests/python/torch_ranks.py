@@ -9,7 +9,7 @@ import sys
 import time
 
 
-def started(counts, limit=280, gpus=False):
+def started(counts, limit=1100, gpus=False):
     """The module torch, in a process that is a rank. The first process imports it once, becomes these numbers of
     ranks, one after the other, by forking, and exits. With `gpus` each has one, which it may share with others."""
     if "--current" in sys.argv and "CHORALE_TORCH_STARTED" not in os.environ:
