@@ -1,8 +1,9 @@
-"""README.md's figures are those of the logs and pages that it cites, and what loses is said. Each number in a
-row of the table of peers, or in a bullet that cites a log, is in a file that the row or bullet links, or in a
-log that such a page links, at the digits that README.md has; or it is counted here from the rows of that
-file. Left out are cells that cite the outside world, whose numbers are theirs, names of machines, and text in
-code. Sentences of results that lose are put together here from the rows, and must be in README.md.
+"""README.md's figures are those of the logs and pages that it cites, and what loses is said. Each number in the
+caption of the figure, in a row of the table of peers, or in a bullet that cites a log, is in a file that the
+row or bullet links, or in a log that such a page links, at the digits that README.md has; or it is counted
+here from the rows of that file. Left out are cells and sentences that cite other sites, whose numbers are
+theirs, names of machines, and text in code. Sentences of results that lose are put together here from the
+rows, and must be in README.md.
 Usage: figures.py SOURCE_DIRECTORY
 """
 import math
@@ -110,7 +111,8 @@ def compare(where, text):
     return compared
 
 
-checked = rows = 0
+caption = re.search(r"^!\[.*?\n\n(.*?)\n\n", readme, re.M | re.S)[1]
+checked, rows = compare("the figure's caption", caption + "[log](benchmarks/results/readme.log)"), 1
 table = readme[readme.index("## Against peers"):]
 for line in table[:table.index("\n## ", 5)].splitlines():
     if line.startswith("| ") and not line.startswith("| question"):

@@ -186,7 +186,7 @@ if has_gloo:
         with open(work / "out", "w+") as out:
             ranks = [subprocess.Popen([has_gloo[0], name], cwd=work, stdout=out, stderr=subprocess.STDOUT, env={
                 **os.environ, **python, "RANK": str(r), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517"}) for r in range(2)]
-            codes = [each.wait(timeout=200) for each in ranks]
+            codes = [each.wait(timeout=1000) for each in ranks]
             out.seek(0)
             text = out.read()
         numbers = re.search(said, text)
