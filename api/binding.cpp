@@ -225,6 +225,12 @@ std::string groups_in_words(const std::vector<std::vector<Rank>>& groups) {
   return ", between " + joined(each, " and ");
 }
 
+bool betas_differ(const Topology& topology) {
+  return std::ranges::any_of(topology.links, [&](const Link& link) {
+    return link.beta_us_per_byte != topology.links.front().beta_us_per_byte;
+  });
+}
+
 // The name of the same part in the other direction.
 std::string reversed_name(const std::string& what) {
   if (what.ends_with(" out")) return what.substr(0, what.size() - 3) + "in";
@@ -263,7 +269,8 @@ std::optional<Binding> binding(const Result& result, const std::vector<std::stri
     return std::nullopt;
   Binding found{.parts = both_ways(priced_parts(machine, prices, PartNames(machine.ranks, names))),
                 .groups = groups_of(machine, claim->certificate),
-                .steps = fewest_steps(result)};
+                .steps = fewest_steps(result),
+                .as_fastest = betas_differ(result.topology)};
   const TimeBound bound(result.topology, result.collective,
                         static_cast<double>(claim->rounds) / static_cast<double>(claim->chunks));
   // The slope in us per byte of a block, between two sizes at which latency no longer counts.
@@ -288,8 +295,9 @@ std::string in_words(const Binding& binding) {
   }
   std::vector<std::string> named;
   for (const auto& [what, rates] : parts) named.push_back(what + " (" + rates + ")");
-  std::string text = fmt::format("what binds: from {} on {}{}", format_bytes(binding.from_bytes),
-                                 joined(named), groups_in_words(binding.groups));
+  std::string text = fmt::format(
+      "what binds{}: from {} on {}{}", binding.as_fastest ? " if all links had the rate of the fastest" : "",
+      format_bytes(binding.from_bytes), joined(named), groups_in_words(binding.groups));
   if (binding.latency_us > 0)
     text += fmt::format("; below, the latency of {}{}",
                         binding.steps > 0 ? counted(binding.steps, "step") + ", " : "",

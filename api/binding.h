@@ -28,6 +28,8 @@ struct Binding {
   int steps = 0;          // the fewest of any schedule, whatever the size; 0: not known
   double latency_us = 0;  // of these
   double from_bytes = 0;  // messages of so many bytes and more are bound by the parts, smaller by latency
+  // Links differ in beta. The bound counts each at the rate of the fastest, so slower ones may bind instead.
+  bool as_fastest = false;
 };
 
 // By the strongest claim about any number of steps and chunks; nullopt: there is none with a certificate, or

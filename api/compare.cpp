@@ -15,6 +15,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "cost/busbw.h"
+#include "cost/completeness.h"
 #include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -115,6 +116,18 @@ ComparedSide machine_side(const std::string& spec, const Topology& described, co
           .levels = levels_in_words(levels)};
 }
 
+std::string search_of(const Result& result) {
+  switch (completeness(result)) {
+    case Completeness::Time:
+      return "complete";
+    case Completeness::StepsAndRounds:
+      return "complete in steps and rounds";
+    case Completeness::Open:
+      break;
+  }
+  return result.stopped == Stopped::No ? "not complete" : name_of(result.stopped);
+}
+
 ComparedSide result_side(const Result& result, const std::string& name) {
   // A result has direct links; the machine below them is the one that was named.
   const Topology whole = with_switches(result.topology);
@@ -125,9 +138,7 @@ ComparedSide result_side(const Result& result, const std::string& name) {
                     .switches = whole.switches,
                     .links = static_cast<int>(whole.links.size()),
                     .out_gbs = least_out_gbs(whole),
-                    .search = result.complete                 ? "complete"
-                              : result.stopped == Stopped::No ? "not complete"
-                                                              : name_of(result.stopped)};
+                    .search = search_of(result)};
   for (const Point& point : result.points) {
     side.points += point.on_frontier ? 1 : 0;
     side.proven += point.on_frontier && point.proven ? 1 : 0;

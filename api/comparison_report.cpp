@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/compare.h"
+#include "cost/completeness.h"
 #include "ir/json_fields.h"
 #include "ir/json_writer.h"
 #include "ir/words.h"
@@ -81,9 +82,7 @@ ComparisonTable sizes_table(const ComparedSizes& sizes) {
       .rows = {{"message", "time A", "B", "busbw GB/s A", "B", "of bound A", "B", "speedup"}},
       .kinds = "rrrrrrrr"};
   const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
-  const auto share = [](const SideAtSize& side) {
-    return side.us > 0 && side.bound_us > 0 ? fmt::format("{:.1f} %", 100 * side.bound_us / side.us) : "-";
-  };
+  const auto share = [](const SideAtSize& side) { return share_of_bound(side.us, side.bound_us); };
   for (const ComparedSize& row : sizes.rows) {
     const auto& [x, y] = row.sides;
     table.rows.push_back({bytes_in_words(row.message_bytes), time(x.us), time(y.us), gbs(x.busbw_gbs),

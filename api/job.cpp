@@ -160,7 +160,7 @@ std::string in_words(const JobGain& gain, const std::string& machine) {
                   format_us(gain.baseline_us), machine, timed, counted(std::ssize(gain.rows), "row"));
   if (gain.measured_us > 0 && gain.duration_us > gain.measured_us)
     return fmt::format(
-        "your job would gain at most {}: its collectives took {} of {}, and would take {} less ({})",
+        "your job would gain up to {} by these: its collectives took {} of {}, and would take {} less ({})",
         percent(saved * gain.measured_us / gain.duration_us), format_us(gain.measured_us),
         format_us(gain.duration_us), percent(saved), predicted);
   return fmt::format("the collectives of your job would take {} less: {}", percent(saved), predicted);

@@ -44,8 +44,8 @@ struct JobQuestion {
 // ranks, by its members if the trace has them. Throws InputError where the library lacks one of them.
 JobGain job_gain(const TracedJob&, const JobQuestion&);
 
-// "your job would gain at most 12.0 %: its collectives took 400 ms of 1 s, ..." where the trace has times and
-// a duration; else "the collectives of your job would take 30.0 % less: ...", which is predicted.
+// "your job would gain up to 12.0 % by these: its collectives took 400 ms of 1 s, ..." where the trace has
+// times and a duration; else "the collectives of your job would take 30.0 % less: ...", which is predicted.
 std::string in_words(const JobGain&, const std::string& machine);
 
 // The specification of a library for this job: all its collectives, levels and sizes.

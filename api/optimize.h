@@ -55,6 +55,14 @@ struct Optimized {
   std::optional<Binding> binding = {};  // what keeps any algorithm from being faster
 };
 
+// "99.9 %": the bound over the time. "100.0 %": the time meets its bound, no schedule is faster.
+std::string share_of_bound(const OptimizedRow&);
+// Each size has a row, and no schedule is faster than any of them: every time meets its bound.
+bool is_proven(const Optimized&);
+// How the search ended, and what is proven: "complete, no schedule is faster", "complete in steps and rounds
+// per chunk; in time not, since ...: at 1 MiB 1.0 % of the bound".
+std::string search_in_words(const Optimized&);
+
 // Of a search for which nobody sets a time.
 inline constexpr std::chrono::milliseconds kLongestOptimize{30'000};
 
@@ -91,8 +99,8 @@ void require_rising(const std::vector<std::int64_t>& message_bytes);
 Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 
 // {"chorale_optimize": 1, "topology", "collective", "blocks_per_message", "bus_factor", "complete",
-// "stopped", "conclusion", "binding": fields of Binding, or null, "rows": [fields of OptimizedRow],
-// "baselines": [{"name", "us"}]}; docs/formats.md.
+// "complete_in_rounds", "stopped", "search", "conclusion", "binding": fields of Binding, or null,
+// "rows": [fields of OptimizedRow], "baselines": [{"name", "us"}]}; docs/formats.md.
 std::string to_json(const Optimized&);
 
 // One page: the figure of time and bus bandwidth over message size first, then as of any result.

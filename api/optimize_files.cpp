@@ -72,6 +72,7 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
   const Result& result = answer.result;
   std::string text = fmt::format("# {} on {}\n\n{}{}.\n\n", name_of(result.collective), result.topology.name,
                                  unproven(result), conclusion(answer));
+  text += fmt::format("Search: {}.\n\n", search_in_words(answer));
   if (answer.binding) text += in_words(*answer.binding) + ".\n\n";
   text +=
       "- `index.html`: time and bus bandwidth over message size, the machine, the schedules step by step\n"

@@ -6,6 +6,8 @@
 
 #include "api/optimize.h"
 #include "api/report.h"
+#include "cost/completeness.h"
+#include "cost/cost.h"
 #include "ir/json_fields.h"
 #include "ir/json_writer.h"
 #include "ir/words.h"
@@ -22,7 +24,7 @@ template <>
 struct Fields<Binding> {
   using B = Binding;
   static constexpr auto all =
-      plain_fields<&B::parts, &B::groups, &B::steps, &B::latency_us, &B::from_bytes>();
+      plain_fields<&B::parts, &B::groups, &B::steps, &B::latency_us, &B::from_bytes, &B::as_fastest>();
 };
 
 namespace {
@@ -33,9 +35,10 @@ struct CompactFields {
   static std::string_view colon() { return ":"; }
 };
 
-// Of the bound: 100 % is optimal.
-std::string percent_of(const OptimizedRow& row) {
-  return fmt::format("{:.1f} %", 100 * row.bound_us / row.us);
+// The row whose time is the farthest from its bound.
+const OptimizedRow& worst_row(const Optimized& answer) {
+  return *std::ranges::min_element(
+      answer.rows, {}, [](const OptimizedRow& row) { return row.us > 0 ? row.bound_us / row.us : 1; });
 }
 
 SizeFigure figure_of(const Optimized& answer) {
@@ -63,6 +66,33 @@ SizeFigure figure_of(const Optimized& answer) {
 
 }  // namespace
 
+std::string share_of_bound(const OptimizedRow& row) {
+  return share_of_bound(row.us, row.bound_us);
+}
+
+bool is_proven(const Optimized& answer) {
+  return !answer.rows.empty() && answer.rows.size() == answer.sizes.size() &&
+         std::ranges::all_of(answer.rows,
+                             [](const OptimizedRow& row) { return meets_bound(row.us, row.bound_us); });
+}
+
+// What is proven comes first, whatever ended the search; then what the search leaves open.
+std::string search_in_words(const Optimized& answer) {
+  const Result& result = answer.result;
+  if (is_proven(answer) && completeness(result) != Completeness::Time)
+    return "each time meets its bound, no schedule is faster at these sizes";
+  if (const std::string complete = completeness_in_words(result); !complete.empty()) {
+    if (is_proven(answer) || answer.rows.empty()) return complete;
+    const OptimizedRow& worst = worst_row(answer);
+    return fmt::format("{}: at {} {} of the bound", complete,
+                       format_bytes(static_cast<double>(worst.message_bytes)), share_of_bound(worst));
+  }
+  if (result.stopped == Stopped::ChunkCounts)
+    return "ended, and not all rows are proven; --search-time tries more chunk counts";
+  return fmt::format("{}; more time may find better",
+                     result.stopped == Stopped::No ? "ended" : name_of(result.stopped));
+}
+
 std::string to_json(const Optimized& answer) {
   std::vector<std::string> baselines;
   for (const Baseline& baseline : answer.baselines)
@@ -71,11 +101,13 @@ std::string to_json(const Optimized& answer) {
   return fmt::format(
       "{{\n\"chorale_optimize\": 1,\n\"topology\": {},\n\"collective\": {},\n"
       "\"blocks_per_message\": {},\n\"bus_factor\": {},\n\"complete\": {},\n"
-      "\"stopped\": {},\n\"conclusion\": {},\n\"binding\": {},\n\"rows\": {},\n\"baselines\": {}\n}}\n",
+      "\"complete_in_rounds\": {},\n\"stopped\": {},\n\"search\": {},\n\"conclusion\": {},\n\"binding\": "
+      "{},\n\"rows\": {},\n\"baselines\": {}\n}}\n",
       quoted(answer.result.topology.name), quoted(name_of(answer.result.collective)), answer.shape.blocks,
-      answer.shape.bus_factor, answer.result.complete, quoted(name_of(answer.result.stopped)),
-      quoted(conclusion(answer)), answer.binding ? write_fields(*answer.binding, CompactFields()) : "null",
-      lines_of(answer.rows, ""), lines(baselines, ""));
+      answer.shape.bus_factor, is_proven(answer), answer.result.complete,
+      quoted(name_of(answer.result.stopped)), quoted(search_in_words(answer)), quoted(conclusion(answer)),
+      answer.binding ? write_fields(*answer.binding, CompactFields()) : "null", lines_of(answer.rows, ""),
+      lines(baselines, ""));
 }
 
 // The figure has the times of the table, not those of a second simulation.
@@ -87,6 +119,9 @@ std::string to_svg(const Optimized& answer) {
   return size_figure_svg(figure_of(answer));
 }
 
+// Where links differ a ring or a tree over the fast ones alone may be faster than the baseline.
+constexpr std::string_view kOverAllLinks = ", as this model builds it over all links, slow ones too";
+
 // Speedups are a range over all sizes. The distance from the bound is that at the largest size, where
 // bandwidth decides, and also the worst one, unless that is at the largest size or less than 0.05 %.
 std::string conclusion(const Optimized& answer) {
@@ -97,17 +132,17 @@ std::string conclusion(const Optimized& answer) {
     const auto [least, most] = std::ranges::minmax(answer.rows, {}, gain);
     std::vector<std::string> names;
     for (const Baseline& baseline : answer.baselines) names.push_back(baseline.name);
-    text = fmt::format("{:.2f}x to {:.2f}x as fast as {}{}; ", gain(least), gain(most),
-                       names.size() > 1 ? "the fastest of " : "", joined(names));
+    text = fmt::format("{:.2f}x to {:.2f}x as fast as {}{}{}; ", gain(least), gain(most),
+                       names.size() > 1 ? "the fastest of " : "", joined(names),
+                       links_alike(answer.result.topology) ? "" : kOverAllLinks);
   }
   const OptimizedRow& largest = answer.rows.back();
-  const OptimizedRow& worst = *std::ranges::min_element(
-      answer.rows, {}, [](const OptimizedRow& row) { return row.bound_us / row.us; });
+  const OptimizedRow& worst = worst_row(answer);
   text += fmt::format("{:.4g} GB/s of bus bandwidth at {}, {} of the bound", largest.busbw_gbs,
-                      format_bytes(static_cast<double>(largest.message_bytes)), percent_of(largest));
+                      format_bytes(static_cast<double>(largest.message_bytes)), share_of_bound(largest));
   if (worst.bound_us < 0.9995 * worst.us && &worst != &largest)
     text += fmt::format("; farthest from it at {}: {}",
-                        format_bytes(static_cast<double>(worst.message_bytes)), percent_of(worst));
+                        format_bytes(static_cast<double>(worst.message_bytes)), share_of_bound(worst));
   return text;
 }
 

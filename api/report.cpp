@@ -12,6 +12,7 @@
 #include "api/point_times.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
+#include "cost/completeness.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
@@ -174,6 +175,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
                         rates_of_steps(result));
   const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
   const bool simulated = !numbers && !links_alike(result.topology);
+  const bool is_fastest = completeness(result) == Completeness::Time;
   const MessageShape message = message_shape(result.collective);
   for (const std::int64_t bytes : message_bytes) {
     const std::int64_t block = block_of_size(message, bytes);
@@ -205,6 +207,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
       row.us = *us;
     }
     if (row.point >= 0) row.algbw_gbs = algbw_gbs(static_cast<double>(bytes), row.us);
+    if (is_fastest && !numbers && row.point >= 0) row.least_us = std::max(row.least_us, row.us);
     row.busbw_gbs = row.algbw_gbs * message.bus_factor;
     rows.push_back(row);
   }

@@ -84,7 +84,8 @@ def expected(chorale, case, folder):
         command += ["--nic-gbits", case.gbits]
     if case.nodes == 1:
         del command[4:6]
-    subprocess.run(list(map(str, command)), cwd=folder, check=True, capture_output=True, timeout=300)
+    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode in (0, 3), done.stderr  # 3: not all rows are proven
     table = json.loads((folder / "table.json").read_text())
     (row,) = table["rows"]
     us = {each["name"]: each["us"][0] for each in table["baselines"]}.get("multi_ring_" + case.collective, row["bound_us"])

@@ -74,8 +74,8 @@ void quiet_option(CLI::App& app, bool& quiet) {
 // The program with the command that the words begin with. All are registered for the overview, and for a
 // word that is none of them: four fifths of the instructions of a start, so not for each command.
 std::unique_ptr<CLI::App> program(const std::vector<Text>& words, Invocation& parsed) {
-  auto app = std::make_unique<CLI::App>("Provably best collective communication algorithms for your machine.",
-                                        "chorale");
+  auto app = std::make_unique<CLI::App>(
+      "Collective communication algorithms for your machine, with bounds and proofs.", "chorale");
   app->set_version_flag("--version", kVersion);
   app->formatter(std::make_shared<HelpFormatter>());
   app->footer(

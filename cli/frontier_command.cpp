@@ -39,21 +39,23 @@ bool impossible(const Result& result) {
   return result.points.empty() && result.complete;
 }
 
+// Claims are about steps and rounds; of time the column "x lower bound" has what is proven.
 // Four endings: impossible; complete; cut, with chunk counts up to one decided; cut before any was.
 std::string completeness(const Result& result, double seconds) {
   std::string text = openings_in_words(result);
   if (impossible(result))
     text += "impossible: no schedule in the space that was searched";
   else if (result.complete)
-    text += fmt::format("complete for {} per block: every point is proven, and nothing was left undecided",
+    text += fmt::format("complete in steps and rounds for {} per block: every point is proven",
                         chunk_counts(result.space));
   else
     text += fmt::format(
-        "not complete ({}): {}better points than the unproven ones may exist, and further ones",
+        "not complete ({}): {}points with fewer steps or rounds than the unproven ones may exist, and "
+        "further ones",
         name_of(result.stopped),
         result.complete_chunks > 0
             ? fmt::format(
-                  "of {} per block none is better than these; of more chunks, ",
+                  "of {} per block none has fewer steps or rounds than these; of more chunks, ",
                   chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}))
             : "");
   return text + fmt::format("; {:.1f} s\n", seconds);

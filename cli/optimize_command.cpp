@@ -35,10 +35,6 @@ std::vector<std::string> node_names(const QuestionSettings& question) {
   return import_machine({{question.machine, read_file(question.machine)}}, changes.import).names;
 }
 
-std::string percent_of_bound(const OptimizedRow& row) {
-  return row.bound_us > 0 ? fmt::format("{:.1f} %", 100 * row.bound_us / row.us) : "-";
-}
-
 // "multi_ring_allreduce" without the name of the collective, which is in the heading.
 std::string short_name(const std::string& baseline, const Collective& collective) {
   const std::string ending = "_" + name_of(collective);
@@ -59,7 +55,7 @@ std::string table_of(const Optimized& answer) {
     const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
     rows.push_back({format_bytes(static_cast<double>(row.message_bytes)),
                     (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.algbw_gbs),
-                    fmt::format("{:.4g}", row.busbw_gbs), percent_of_bound(row)});
+                    fmt::format("{:.4g}", row.busbw_gbs), share_of_bound(row)});
     std::vector<std::string>& cells = rows.back();
     if (measured)
       cells.insert(cells.end(), {time(row.baseline_us), time(row.measured_us), speedup(row.measured_us)});
@@ -86,21 +82,15 @@ std::string chosen(const Optimized& answer) {
   return table(rows, "rrlrl");
 }
 
-// Three endings: complete, which is a proof; the end of the chunk counts that are tried by default; a limit.
-std::string search_in_words(const Result& result, double seconds) {
-  if (result.complete) return fmt::format("search: complete, nothing better exists; {:.1f} s\n", seconds);
-  if (result.stopped == Stopped::ChunkCounts)
-    return fmt::format("search: ended after {:.1f} s; --search-time tries more chunk counts\n", seconds);
-  return fmt::format("search: {} after {:.1f} s; more time may find better\n",
-                     result.stopped == Stopped::No ? "ended" : name_of(result.stopped), seconds);
-}
-
 std::string text_of(const Optimized& answer, double seconds) {
-  if (answer.rows.empty()) return heading(answer.result) + "no schedule was found\n";
+  if (answer.rows.empty())
+    return heading(answer.result) +
+           (answer.result.complete ? "no schedule exists\n" : "no schedule was found\n");
   const std::string measured = measured_in_words(answer);
   return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
          (answer.binding ? in_words(*answer.binding) + "\n" : "") +
-         (measured.empty() ? "" : measured + "\n") + search_in_words(answer.result, seconds);
+         (measured.empty() ? "" : measured + "\n") +
+         fmt::format("search: {}; {:.1f} s\n", search_in_words(answer), seconds);
 }
 
 // A line of the log: the smallest and the largest size.
@@ -109,7 +99,7 @@ std::string log_line(const Optimized& answer, double seconds) {
                                  counted(static_cast<long long>(answer.result.points.size()), "point"));
   const auto add = [&](const OptimizedRow& row) {
     text += fmt::format("  {} {} ({} of bound)", format_bytes(static_cast<double>(row.message_bytes)),
-                        format_us(row.us), percent_of_bound(row));
+                        format_us(row.us), share_of_bound(row));
   };
   add(answer.rows.front());
   if (answer.rows.size() > 1) add(answer.rows.back());
@@ -203,8 +193,12 @@ class Work {
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
-      // Without a schedule: impossible only if the search was complete.
-      if (answer.rows.empty()) outcome.exit_code = answer.result.complete ? kImpossible : kUndecided;
+      // Without a schedule: impossible only if the search was complete. Of several what is undecided counts.
+      const bool impossible = answer.rows.empty() && answer.result.complete;
+      if (impossible && outcome.exit_code == kFound)
+        outcome.exit_code = kImpossible;
+      else if (!impossible && !is_proven(answer))
+        outcome.exit_code = kUndecided;
     }
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);

@@ -25,15 +25,15 @@ void destination(CLI::App* sub, OptimizeCommand& options) {
 }  // namespace
 
 void optimize_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "optimize", "The fastest algorithm of each message size: time, bound, speedup, program",
-              "Sizes are those of messages, as nccl-tests counts them. Times are by the alpha-beta model,\n"
-              "each link by its own numbers; baselines are timed by the same. The column 'of bound' has\n"
-              "how near to the fastest possible each row is, so the end of --search-time is exit code 0.\n"
-              "exit codes: 0 done, 20 impossible, 3 out of time or memory, 130 interrupted, 2 bad input\n"
-              "examples:\n  chorale optimize dgx1 allreduce\n"
-              "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
-              "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
+  CLI::App* const sub = command(
+      app, "optimize", "The fastest algorithm found for each message size: time, bound, speedup, program",
+      "Sizes are those of messages, as nccl-tests counts them. Times are by the alpha-beta model,\n"
+      "each link by its own numbers; baselines are timed by the same. A row of 100.0 % of the bound\n"
+      "is proven to be the fastest; where one is not, the exit code is 3, with or without a limit.\n"
+      "exit codes: 0 all rows proven, 3 some unproven, 20 impossible, 130 interrupted, 2 bad input\n"
+      "examples:\n  chorale optimize dgx1 allreduce\n"
+      "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
+      "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
   machine_and_collective(sub, options->question, false);
   rising_sizes(sub, "--sizes", options->asked.message_bytes,

@@ -57,13 +57,13 @@ void synthesize_options(CLI::App& app, Command& parsed) {
 }
 
 void frontier_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "frontier", "Find all best trades of latency against bandwidth, each with its proof",
-              Text(kExitCodes) +
-                  "\nexamples:\n  chorale frontier dgx1 allgather --json f.json\n"
-                  "  chorale frontier torus:4x4 allgather --time-limit 5m --jobs 2\n"
-                  "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
-                  "  chorale frontier hub:8 broadcast --switches-multicast");
+  CLI::App* const sub = command(
+      app, "frontier", "Find the best trades of latency against bandwidth, and prove what can be proven",
+      Text(kExitCodes) +
+          "\nexamples:\n  chorale frontier dgx1 allgather --json f.json\n"
+          "  chorale frontier torus:4x4 allgather --time-limit 5m --jobs 2\n"
+          "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
+          "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
   search_settings(sub, options->search);
   by_rows(sub, frontier_rows(), options->search.options);

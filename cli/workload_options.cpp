@@ -100,7 +100,7 @@ void compile_options(CLI::App& app, Command& parsed) {
 
 void tune_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
-      app, "tune", "Explore all schedules of a tensor program, and rank them by the time that they take",
+      app, "tune", "Explore the schedules of a tensor program, and rank them by the time that they take",
       "Times are those of a model: arithmetic, memory, launches, and the frontiers of the machine's "
       "collectives;\n"
       "docs/workloads.md, 'The tuner'.\n"

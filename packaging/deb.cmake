@@ -13,7 +13,7 @@ if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
 else()
   set(CPACK_PACKAGE_CONTACT "nobody, built by hand <nobody@localhost.invalid>")
 endif()
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Provably best collective communication algorithms for your machine")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Collective communication algorithms for your machine, with bounds and proofs")
 set(CPACK_PACKAGE_DESCRIPTION "Chorale finds all best trades of latency against bandwidth for a collective on a
 machine, each with a certificate, and makes programs of them for MPI, NCCL, CUDA and
 MSCCL. With libchorale, its headers for C++ and C, and libraries for MPI programs.")

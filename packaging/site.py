@@ -136,7 +136,7 @@ there = {page.name for page in pages.glob("*.md")}
 assert named == there, f"in the navigation and not there, or the other way round: {sorted(named ^ there)}"
 navigation = "".join(f"  - {title}:\n" + "".join(f"    - {page}\n" for page in group) for title, group in NAVIGATION)
 (out / "mkdocs.yml").write_text(f"""site_name: Chorale
-site_description: Provably best collective communication algorithms for your machine
+site_description: Collective communication algorithms for your machine, with bounds and proofs
 docs_dir: pages
 site_dir: site
 theme:

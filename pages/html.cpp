@@ -124,9 +124,9 @@ std::string summary_of(const Result& result) {
   const std::string known =
       result.points.empty()        ? (result.complete ? "It is proven that there is no schedule"
                                                       : "No schedule was found, and none is excluded")
-      : result.complete            ? "Every point is proven"
+      : result.complete            ? "In steps and rounds per chunk every point is proven"
       : result.complete_chunks > 0 ? "No schedule of " + counts(result.complete_chunks) +
-                                         " is better; of more, not everything is proven"
+                                         " has fewer steps or rounds; of more, not everything is proven"
                                    : "Not everything is proven";
   const std::string switches = in_words(abilities_of(result.topology));
   return (switches.empty() ? "" : "Its switches " + switches + ", and what is proven holds for such. ") +

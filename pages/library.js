@@ -97,7 +97,7 @@ function show() {
   const p = places[place];
   if (!p) return;
   $('chosen').textContent = `${name_of(p)} on ${p.machine}, ${group_of(p)}`;
-  $('where').textContent = `${counted(p.ranks, 'rank')}; ${counted(p.points.length, 'point')}; ` + (p.complete ? 'proven: nothing is better in what was searched' : `not all was searched: ${p.stopped}`);
+  $('where').textContent = `${counted(p.ranks, 'rank')}; ${counted(p.points.length, 'point')}; ` + (p.complete ? 'proven: in steps and rounds nothing is better in what was searched' : `not all was searched: ${p.stopped}`);
   $('times').replaceChildren(...p.rows.map(row => {
     const line = element('tr', undefined, row.bytes === sizes[size] ? 'chosen' : ''), same = of_points(p, row.bytes).find(m => m.point === row.point);
     line.append(element('td', bytes(row.bytes), 'n'), element('td', row.point, 'n'), element('td', p.points[row.point].origin), element('td', time(row.us), 'n'),

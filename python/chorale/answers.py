@@ -29,8 +29,9 @@ class Imported(NamedTuple):
 class Optimized(NamedTuple):
     """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines:
     the result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its
-    name, the answer in a sentence, a figure (SVG), which is what a notebook shows above it, and what binds
-    (None: not known)."""
+    name, the answer in a sentence, a figure (SVG), which is what a notebook shows above it, what binds
+    (None: not known), whether no schedule is faster at any of the sizes, and how the search ended, in words.
+    `result.complete` is about steps and rounds alone."""
 
     result: Result
     rows: List[Dict[str, Any]]
@@ -38,6 +39,8 @@ class Optimized(NamedTuple):
     conclusion: str
     svg: str
     binding: Optional[Dict[str, Any]] = None
+    complete: bool = False
+    search: str = ""
 
     def __repr__(self) -> str:
         return (f"<Optimized: {self.result.topology.name}, {self.result.collective.name}, {len(self.rows)} "

@@ -164,7 +164,8 @@ def optimize(machine: Machine,
                                                search_time, baselines)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
-    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"])
+    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"],
+                     document["complete"], document["search"])
 
 
 @_with_options("machine")

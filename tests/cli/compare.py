@@ -65,7 +65,7 @@ text, both = compared("ring:4", "full:4", "AllReduce", "--sizes", "1K,64K,16M", 
 rows = both["sizes"][0]["rows"]
 assert [row["message_bytes"] for row in rows] == [1 << 10, 64 << 10, 16 << 20] and both["sizes"][0]["collective"] == "allreduce"
 for machine, side in (("ring:4", 0), ("full:4", 1)):
-    run("optimize", machine, "allreduce", "--sizes", "1K,64K,16M", "--json", "o.json")
+    run("optimize", machine, "allreduce", "--sizes", "1K,64K,16M", "--json", "o.json", code=(0, 3))
     for row, other in zip(rows, json.loads((work / "o.json").read_text())["rows"]):
         mine = row["sides"][side]
         assert abs(mine["us"] - other["us"]) < 0.02 * other["us"] and mine["bound_us"] <= mine["us"] * (1 + 1e-9), (machine, mine, other)
@@ -113,7 +113,7 @@ for name, side in zip(("one", "six"), both["sides"]):
     result = json.loads((work / f"{name}.json").read_text())
     front = [p for p in result["points"] if p.get("on_frontier", True)]
     assert side["points"] == len(front) and side["proven"] == sum(p["proven"] for p in front), (side, len(front))
-    assert (side["search"] == "complete") == result["complete"], side
+    assert side["search"].startswith("complete") == result["complete"], side
 assert all(row["speedup"] >= 1 - 1e-9 for row in both["sizes"][0]["rows"]), "more chunks are slower"
 _, at = compared("./one.json", "./six.json", "--sizes", "8K")
 for side, name in zip(at["sizes"][0]["rows"][0]["sides"], ("one", "six")):

@@ -276,7 +276,7 @@ for row, calls in zip(found["rows"], found["calls"]):
     if not row["level"]:
         assert row["us"] == row["baseline_us"] == 0 and calls["ranks"] == 5
         continue
-    answer = json.loads(run("optimize", "dgx-a100:2", row["collective"], "--sizes", row["message_bytes"], "--search-time", "1", "--json", "-"))["rows"][0]
+    answer = json.loads(run("optimize", "dgx-a100:2", row["collective"], "--sizes", row["message_bytes"], "--search-time", "1", "--json", "-", code=(0, 3)).stdout)["rows"][0]
     assert answer["baseline_us"] == row["baseline_us"] and answer["baseline"] == row["baseline"], (answer, row)
     assert 0 < row["us"] <= row["baseline_us"]
     total, base = total + calls["calls"] * row["us"], base + calls["calls"] * row["baseline_us"]
@@ -300,7 +300,7 @@ for row in by_library["rows"][:2]:
 # A trace with times and a duration: of the whole job.
 (work / "timed.json").write_text(json.dumps(kineto([("allreduce", list(range(8)), ("Float", 4, 7), 1 << 20, [1000.0] * 100)], 0)))
 text = run("job", "timed.json", "--machine", "dgx-a100:1", "--search-time", "1")
-assert "your job would gain at most " in text and "its collectives took 100 ms of 1 s" in text, text
+assert "your job would gain up to " in text and "its collectives took 100 ms of 1 s" in text, text
 
 # Wrong input.
 wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),

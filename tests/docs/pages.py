@@ -94,7 +94,8 @@ def run(where, line, directory):
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=directory, env=environment, capture_output=True, text=True,
                           timeout=550)
     ran += 1
-    if done.returncode != 0:
+    unproven = done.returncode == 3 and line.startswith("chorale optimize ")  # an answer, of which not all is proven
+    if done.returncode != 0 and not unproven:
         fail(where, f"{line}\nexit code {done.returncode}: {done.stderr}{done.stdout[-500:]}")
     wide = [said for said in (done.stdout + done.stderr).splitlines() if len(said) > 80]
     if wide and not WIDE.search(line):

@@ -126,7 +126,7 @@ for number, (kind, arguments) in enumerate(WRITTEN):
     arguments = [str(each) for each in arguments]
     if arguments[:2] == ["hierarchy", "show"] and arguments[2].split(":")[0] not in known_names:
         continue
-    codes = {"synthesize": (0, 20), "tune": (0, 3)}.get(arguments[0], (0,))
+    codes = {"synthesize": (0, 20), "tune": (0, 3), "optimize": (0, 3)}.get(arguments[0], (0,))
     done = run(*arguments, code=codes)
     options = ("--json",) if "-o" in arguments and "--json" in arguments and arguments[-2] == "--json" else ("--json", "-o")
     file = next((arguments[k + 1] for k, each in enumerate(arguments) if each in options and k + 1 < len(arguments)), "-")
