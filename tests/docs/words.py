@@ -7,10 +7,12 @@ lines of comments in sources, tests and scripts.
 
 Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
 """
-import ast
 import pathlib
 import re
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.literals import ROOMS, printed, sources  # noqa: E402
 
 # (the word, what the field writes, contexts that are right as they are)
 WORDS = [
@@ -106,38 +108,6 @@ def comments(path):
             yield number, line
 
 
-def literals(text, quotes):
-    """(number, text) of the string literals of a C++ or JavaScript source; what stands side by side is
-    one."""
-    first, parts = 0, []
-    token = (rf"""//[^\n]*|/\*.*?\*/|R"\w*\((?P<raw>.*?)\)\w*"|(?P<quote>[{quotes}])(?P<plain>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
-             r"""|(?<!\d)'(?:\\.|[^'\\\n])*'|\S""")
-    for match in re.finditer(token, text + ";", re.S):
-        part = match["raw"] if match["raw"] is not None else match["plain"]
-        if part is not None:
-            first = first if parts else text.count("\n", 0, match.start()) + 1
-            parts.append(part)
-        elif parts and not match[0].startswith(("//", "/*")):
-            yield first, "".join(parts)
-            parts = []
-
-
-def printed(path):
-    """(number, text) of what a source prints: its literals of several words, without names that they quote;
-    of Python its docstrings, too, and of HTML all that is not a tag."""
-    text = path.read_text()
-    if path.suffix in (".py", ".pyi"):
-        found_there = [(node.lineno, node.value) for node in ast.walk(ast.parse(text))
-                       if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    elif path.suffix == ".html":
-        found_there = [(n, re.sub(r"<[^>]*>", "]", line)) for n, line in enumerate(text.splitlines(), 1)]
-    else:
-        found_there = literals(text, "\"`'" if path.suffix == ".js" else '"')
-    for number, literal in found_there:
-        if " " in literal:
-            yield number, re.sub(r'\\"[^"\\]*\\"|\$\{[^}]*\}|\\n|\s+', " ", literal)
-
-
 # What the table finds and what it lets pass: sentences that stood in these pages, and what stands there now.
 for old in ("Who has another way at little more takes it, and who has none stays.", "a hand-written algorithm, for comparison",
             "no schedule moves a chunk in less than 1/3 of a round, and with so many chunks a block", "a referee stands at each door",
@@ -151,8 +121,6 @@ for new in ("Demands with cheap alternatives are rerouted first; those without k
 source = pathlib.Path(sys.argv[1])
 pages = [*(source / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
          *sorted((source / "docs").glob("*.md"))]
-ROOMS = ("api bounds cli codegen construct cost dispatch encoder include ir library pages pareto parts placement preload python runtime "
-         "semantics solvers symmetry topology wiring workload").split()
 counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
 for page in filter(pathlib.Path.exists, pages):
     text = page.read_text()
@@ -165,10 +133,8 @@ for page in filter(pathlib.Path.exists, pages):
         lines += 1
         if is_wide(line):
             faults.append(f"{page.relative_to(source)}:{number}: {len(line)} columns, at most {COLUMNS}")
-sources = [path for room in ROOMS for path in sorted((source / room).rglob("*"))
-           if path.suffix in (".cpp", ".h", ".c", ".cu", ".py", ".pyi", ".js", ".html")]
-texts = 0
-for path in sources:
+texts, read = 0, sources(source)
+for path in read:
     for number, text in printed(path):
         texts += 1
         for word, match, instead in found(words_of(text)):
@@ -186,6 +152,6 @@ if "--counts" in sys.argv:
     print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
     sys.exit(0)
 print("\n".join(faults))
-print(f"{lines} lines of {len(pages)} pages, {texts} texts of {len(sources)} sources, "
+print(f"{lines} lines of {len(pages)} pages, {texts} texts of {len(read)} sources, "
       f"{commented} lines of comments, {len(faults)} faults")
 sys.exit(1 if faults or lines < 500 or texts < 3000 or commented < 5000 else 0)

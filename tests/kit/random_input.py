@@ -89,6 +89,25 @@ def machine(rng, tiny=False):
     return text
 
 
+def mixed(rng):
+    """A tiny machine; mostly its links differ in latency or rate, and sometimes it has one rank."""
+    if flip(rng, 0.03):
+        return {"topology": "alone", "ranks": 1, "links": []}
+    made = machine(rng, tiny=True)
+    if flip(rng, 0.4):  # what is slow can be avoided
+        ranks = rng.choice([3, 3, 4])
+        made = {"topology": "pairs", "ranks": ranks, "links": [{"src": a, "dst": b} for a in range(ranks) for b in range(ranks) if a != b and flip(rng, 0.9)]}
+    elif isinstance(made, str) or flip(rng, 0.2):
+        return made
+    made.pop("alpha_us", None)
+    spread = rng.choice([1.1, 2, 10, 100])
+    for key, usual in rng.choice([[("alpha_us", 1)], [("beta_us_per_byte", 4e-5)], [("alpha_us", 1), ("beta_us_per_byte", 4e-5)]]):
+        values = [usual, usual * spread, *([0] if key == "alpha_us" and flip(rng, 0.1) else [])]
+        for link in made["links"]:
+            link[key] = rng.choice(values)
+    return made
+
+
 def switched(rng, ranks, most_switches=3):
     """A machine whose switches, in a tree with a cable more or less, stand between all ranks; some ranks have
     two cables."""

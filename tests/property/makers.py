@@ -4,7 +4,9 @@ machine, collective, root  the question, as files and names state it
 more                       options that belong to the question: what sums and switches may do
 space, effort, limit       options that bound what is searched, that do not change what is found, and that end it
 """
+import json
 import math
+import pathlib
 import signal
 
 from kit import random_input
@@ -36,6 +38,30 @@ def limited(rng):
     case = any_size(rng)
     case["limit"] |= rng.choice([{"--conflicts": 0}, {"--conflicts": 1}, {"--time-limit": "1ms"}, {"--memory-limit": rng.choice(["1", "100K", "2M"])}, {}, {}, {}, {}])
     return case
+
+
+# How often each command is asked (claims.py has a function for each).
+COMMANDS = {"optimize": 36, "frontier": 20, "synthesize": 10, "shown": 8, "compare": 5, "order": 6, "reshard": 4, "alltoallv": 5, "place": 2, "library": 1, "tune": 1, "checked": 3}
+
+
+# Machines about which something false was once claimed.
+ONCE_FALSE = pathlib.Path(__file__).resolve().parents[1] / "data/repro/truth/optimize_nothing_better"
+
+
+def once_false(rng):
+    machine = json.loads((ONCE_FALSE / f"{rng.choice('abc')}.json").read_text())
+    links = [{key: link[key] for key in link if key != "both_ways"} for link in machine["links"]]
+    back = [{**link, "src": link["dst"], "dst": link["src"]} for link, stated in zip(links, machine["links"]) if stated.get("both_ways")]
+    return {**machine, "links": links + back}
+
+
+def claims(rng):
+    """To a command that claims something, on a tiny machine whose links differ."""
+    if flip(rng, 0.05):
+        asked = (rng.choice(["broadcast", "allgather", "alltoall", "allreduce"]), 0)
+        return {**question(rng, once_false(rng), True, {"--time-limit": "500ms", "--conflicts": 100}, asked), "command": "optimize"}
+    case = question(rng, random_input.mixed(rng), True, {"--time-limit": "500ms", "--conflicts": 100})
+    return {**case, "command": rng.choices(list(COMMANDS), list(COMMANDS.values()))[0]}
 
 
 def space_chunks(case):

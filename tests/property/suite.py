@@ -30,6 +30,7 @@ import typing
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(root / "tests"))
+import claims  # noqa: E402
 import every_field  # noqa: E402
 import exhaustive  # noqa: E402
 import forgeries  # noqa: E402
@@ -88,6 +89,10 @@ ROWS = {
     "ways": Row(makers.ways, [searches.frontier, searches.over_all_ways, checked, forged(10, forgeries.WAYS)], 8, 10, {"frontiers over some ways and all": 3}),
     "abilities": Row(makers.abilities, [searches.frontier, *EXACT, searches.counted_once, checked, sometimes(0.3, lowering.executed),
                                         forged(8, forgeries.ALL + [forgeries.machine] * 8)], 8, 12, {"exhaustive comparisons": 10}),
+    # Sentences: what each command claims, as a predicate; tests/docs/sentences.py has which sentences.
+    "claims": Row(makers.claims, [claims.asked], 20, 40, {
+        "questions": 40, **{f"claims of {name}": 1 for name in ("fastest_at_sizes", "fewest_rounds")},
+        **{f"mutants of {name} refused": 1 for name in ("fastest_at_sizes", "fewest_rounds")}}, 5, FEW),
     # Files: what is false is refused, what is true is not.
     "forge": Row(makers.mixed, [one_of(*[searches.frontier] * 4, searches.synthesis), checked, forged(25, forgeries.ALL)], 10, 15, {"forgeries, false": 100, "forgeries, true": 15}),
     "every_field": Row(makers.known, [every_field.every_field], 0, len(every_field.GENUINE), {"fields changed": 4000}),
