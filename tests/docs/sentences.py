@@ -41,7 +41,7 @@ PREDICATES = {
     "accepted": "property/verdicts.py: forged",
     "executed": "property/lowering.py: executed",
     "stored": "property/libraries.py: taken",
-    "best_wiring": "cli/design.py: circulants",
+    "best_wiring": "property/claims.py: best_wiring",
     "tuned": "property/claims.py: tune",
 }
 

@@ -11,7 +11,7 @@ import re
 import searches
 import verifier
 from kit import random_input
-from session import ask_frontier, machine_of, question
+from session import ask_frontier, question, verify_result
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NEAR = 1 + 1e-6  # times are sums of many terms
@@ -88,7 +88,15 @@ def rates_after_failures(said, truth):
     return "" if said["whole"] >= truth["least"] / NEAR else f"{said['whole']} rounds per chunk, and at least {truth['least']}"
 
 
-PREDICATES = {each.__name__: each for each in (fastest_at_sizes, fewest_rounds, bounds_of_machines, fastest_point, least_order, best_methods, best_placements, rates_after_failures)}
+def best_wiring(said, truth):
+    """design: no schedule on a graph of its family takes less than the bound, nor, if that is proven, than what
+    was found; circulants are in every family."""
+    least = said["found"] if said["proven"] else said["bound"]
+    return "" if least <= min(truth["rates"], default=least) * NEAR else f"{least} rounds per chunk, and a circulant has {min(truth['rates'])}"
+
+
+PREDICATES = {each.__name__: each for each in (fastest_at_sizes, fewest_rounds, bounds_of_machines, fastest_point, least_order, best_methods, best_placements, rates_after_failures,
+                                                   best_wiring)}
 
 
 def slower(rows):
@@ -110,6 +118,7 @@ MUTANTS = {
                     lambda said: {**said, "bound_us": said["us"] * 1.01}],
     "best_methods": [lambda said: {**said, "bound_us": said["us"] * 1e3}, lambda said: {**said, "us": said["us"] * 1e3}],
     "rates_after_failures": [lambda said: {**said, "rows": [{**row, "of_bound": 1.01} for row in said["rows"]]}, lambda said: {**said, "whole": 0}],
+    "best_wiring": [lambda said: {"proven": True, "found": 1e6, "bound": said["bound"]}, lambda said: {"proven": False, "found": said["found"], "bound": 1e6}],
     "best_placements": [lambda said: {"us": [us * 1.01 for us in said["us"]]}, lambda said: {"us": said["us"][:1] * 2 + [us / 2 for us in said["us"][:1]]}],
 }
 
@@ -342,6 +351,36 @@ def library(session):
     rows = session.read("f.json")["rows"]
     whole = min((row["rounds_per_chunk"] * row["of_whole"] for row in rows if row["of_whole"] > 0 and row["failure"].startswith("link")), default=least)
     require(session, "rates_after_failures", {"rows": rows, "whole": whole}, {"least": least})
+
+
+def repair(session):
+    """An answer that is repaired after a failure is one of the machine that is left."""
+    machine, chunks = session.rng.choice([("full:3", 2), ("ring:3", 2), ("full:4", 1), ("ring:4", 1)])
+    asked = session.rng.choice(["allgather", "broadcast", "reduce", "alltoall"])
+    session.run("frontier", machine, asked, "--max-chunks", chunks, "--json", "old.json", codes={0, 3})
+    session.code, _, _ = session.run("frontier", machine, asked, "--max-chunks", chunks, "--without-link", "0-1", "--repair", "old.json", "--json", "r.json", codes={0, 3})
+    session.result = session.read()
+    verify_result(session, session.result, "repair")
+    searches.exact(session)
+
+
+def design(session):
+    """A wiring against all circulants of as many ports, by schedules that are found on them."""
+    ranks = session.rng.randint(4, 6)
+    degree = session.rng.randint(2, 3 if ranks % 2 == 0 else 2)
+    session.run("design", "--ranks", ranks, "--degree", degree, "--for", "alltoall", "--search-time", "200ms", "--json", "d.json", codes={0, 3})
+    said = session.read("d.json")
+    rates = []
+    for steps in itertools.chain.from_iterable(itertools.combinations(range(1, ranks // 2 + 1), count) for count in range(1, degree + 1)):
+        links = {(a, (a + sign * step) % ranks) for a in range(ranks) for step in steps for sign in (1, -1)}
+        if len(links) != ranks * degree or len(random_input.reachable(links, ranks, 0)) < ranks:
+            continue
+        session.write("circulant.json", {"topology": "circulant", "ranks": ranks, "links": [{"src": a, "dst": b} for a, b in sorted(links)]})
+        session.run("frontier", "./circulant.json", "alltoall", "--conflicts", 50, "--time-limit", "500ms", "--json", "c.json", codes={0, 3})
+        rates += [p["rounds"] / p["chunks"] for p in session.read("c.json")["points"]]
+    rate = said["best"][0]["rates"][0]
+    if rate["found"]:
+        require(session, "best_wiring", {"proven": said["proven"], "found": rate["found"][0] / rate["found"][1], "bound": rate["bound"][0] / rate["bound"][1]}, {"rates": rates})
 
 
 def tune(session):

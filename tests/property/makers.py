@@ -41,7 +41,7 @@ def limited(rng):
 
 
 # How often each command is asked (claims.py has a function for each).
-COMMANDS = {"optimize": 36, "frontier": 20, "synthesize": 10, "shown": 8, "compare": 5, "order": 6, "reshard": 4, "alltoallv": 5, "place": 2, "library": 1, "tune": 1, "checked": 3}
+COMMANDS = {"optimize": 36, "frontier": 20, "synthesize": 10, "shown": 8, "compare": 5, "order": 6, "reshard": 4, "alltoallv": 5, "place": 2, "library": 1, "tune": 1, "repair": 3, "design": 1, "checked": 3}
 
 
 # Machines about which something false was once claimed.
