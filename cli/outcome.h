@@ -14,7 +14,8 @@ inline constexpr int kBadInput = 2;
 inline constexpr int kUndecided = 3;        // within the limits
 inline constexpr int kIfRelaxedOrders = 4;  // chorale program: right only if relaxed signals order data
 inline constexpr int kImpossible = 20;      // proven
-inline constexpr int kInterrupted = 130;    // Ctrl-C
+inline constexpr int kHungUp = 129;         // SIGHUP: the terminal is gone
+inline constexpr int kInterrupted = 130;    // Ctrl-C, SIGTERM
 
 struct Outcome {
   int exit_code = kFound;

@@ -109,7 +109,10 @@ Supervisor::Supervisor(const Limits& limits, bool quiet)
     : limits_(limits), quiet_(quiet), reserve_(std::make_unique_for_overwrite<char[]>(kReserve)) {
   events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   sigemptyset(&caught_);
-  for (int each : {SIGINT, SIGTERM}) {
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  for (int each : {SIGINT, SIGTERM, SIGHUP}) {
+    if (each == SIGHUP && hangup.sa_handler == SIG_IGN) continue;  // nohup
     sigaddset(&caught_, each);
     signal(each, SIG_DFL);  // a shell's background job would ignore SIGINT
   }
@@ -155,6 +158,7 @@ Outcome Supervisor::run(const std::function<Outcome()>& work) {
   try {
     Outcome outcome = work();
     done(outcome.files);
+    outcome.exit_code = named_signal(outcome.exit_code);
     return outcome;
   } catch (const InputError&) {
     done({});
@@ -280,7 +284,7 @@ void Supervisor::watch() {
     if (starved_) end();
     if (ready[0].revents != 0 && note_signal()) {
       line_.wipe();
-      _exit(kInterrupted);
+      _exit(named_signal(kInterrupted));
     }
     const auto now = steady_clock::now();
     Floor floor = Floor::Free;
@@ -307,8 +311,14 @@ bool Supervisor::note_signal() {
   if (read(signals_, &info, sizeof info) != sizeof info) return false;
   Stopped none = Stopped::No;
   const bool first = cause_.compare_exchange_strong(none, Stopped::Interrupted);
+  if (first) hung_up_ = info.ssi_signo == SIGHUP;
   const std::lock_guard lock(mutex_);
   return !first || floor_ == Floor::Done;
+}
+
+// Commands know of an interruption only, whichever signal it was.
+int Supervisor::named_signal(int exit_code) const {
+  return exit_code == kInterrupted && hung_up_ ? kHungUp : exit_code;
 }
 
 // Until the deadline; after it until the cut, unless the floor is taken, when nothing is due any more.
@@ -352,7 +362,7 @@ void Supervisor::end() {
   // Under mpirun one process reports; the others leave it the time to.
   if (!speaks()) {
     silent_refusal();
-    _exit(code);
+    _exit(named_signal(code));
   }
   line_.wipe();
   std::shared_ptr<const LastWord> word;
@@ -376,7 +386,7 @@ void Supervisor::end() {
   } catch (const std::exception&) {
     complain("out of memory; nothing could be printed of what was found");
   }
-  _exit(code);
+  _exit(named_signal(code));
 }
 
 int exit_code_of(Stopped stopped) {

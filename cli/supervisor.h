@@ -1,4 +1,5 @@
-// The limits of a whole command, enforced during all of its work: its time, its memory, Ctrl-C and SIGTERM.
+// The limits of a whole command, enforced during all of its work: its time, its memory, Ctrl-C, SIGTERM and
+// SIGHUP.
 //
 // The work stays on the main thread, where the allocator is fastest and MPI is at home; a second thread
 // watches the clock and the signals, and lets the progress line run. Long work polls stop() and ends by
@@ -71,7 +72,8 @@ class Supervisor {
   static void aborted(int);
   void limit_memory(std::int64_t bytes);
   void watch();
-  bool note_signal();  // is it the one that ends all?
+  bool note_signal();                     // is it the one that ends all?
+  int named_signal(int exit_code) const;  // 129 for 130 after SIGHUP
   std::chrono::milliseconds until_next(std::chrono::steady_clock::time_point now) const;
   void note_lack_of_memory();
   [[noreturn]] void out_of_memory();
@@ -86,6 +88,7 @@ class Supervisor {
   std::atomic<bool> stop_ = false;
   std::atomic<Stopped> cause_ = Stopped::No;
   std::atomic<bool> starved_ = false;  // an allocation failed
+  std::atomic<bool> hung_up_ = false;  // the signal was SIGHUP
   std::atomic<bool> over_ = false;     // the watcher is to leave
   mutable std::mutex mutex_;           // of the next three; nothing is allocated while it is held
   Floor floor_ = Floor::Free;
@@ -102,7 +105,8 @@ class Supervisor {
 // Nine tenths of the machine's memory, or of what a cgroup limits this process to, in bytes.
 std::int64_t most_of_the_machine();
 
-// 0 if nothing has stopped it, 130 if it was interrupted, else 3.
+// 0 if nothing has stopped it, 130 if it was interrupted, else 3. After SIGHUP the supervisor makes 129 of
+// 130.
 int exit_code_of(Stopped);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Limits limit: time, memory, conflicts, Ctrl-C and SIGTERM are obeyed at once whatever a command is doing,
+"""Limits limit: time, memory, conflicts, Ctrl-C, SIGTERM and SIGHUP are obeyed at once whatever a command is doing,
 leave what was found, marked unproven, and report it in the exit code and in one line.
 
 Usage: limits.py CHORALE
@@ -58,7 +58,7 @@ def ends(*args, codes=(3,), limit=0.0, **options):
     return done.stdout, complaint
 
 
-def signalled(number, *args, after):
+def signalled(number, *args, after, code=130):
     """Sends the signal after this many seconds; the command ends at once, as interrupted."""
     process = subprocess.Popen([chorale, *args], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(after)
@@ -67,7 +67,7 @@ def signalled(number, *args, after):
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     seconds = time.monotonic() - sent
-    judged(args, (130,), seconds, process.returncode, err)
+    judged(args, (code,), seconds, process.returncode, err)
     assert seconds < PROMPTLY, f"{' '.join(args)}: {seconds:.1f} s after the signal"
     return out, err
 
@@ -134,6 +134,25 @@ _, err = signalled(signal.SIGINT, "synthesize", "hub:12", "broadcast", "--chunks
 asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", err)
 longest = max({what for _, what in asked}, key=lambda what: len({seconds for seconds, each in asked if each == what}))
 assert len({seconds for seconds, each in asked if each == longest}) >= 3, "the clock stands still: " + err[-300:]
+
+# By a terminal that closes, unless nohup has SIGHUP ignored.
+signalled(signal.SIGHUP, "frontier", *HARD, "--json", "hung_up.json", after=1.5, code=129)
+result = unproven_result("hung_up.json")
+assert result["stopped"] == "interrupted" and result["points"], "nothing that was found is left"
+signalled(signal.SIGHUP, "optimize", *HARD[:2], "--search-time", "100", "-o", "hung_up", after=4, code=129)
+ends("check", "hung_up/result.json", codes=(0,))
+process = subprocess.Popen(["nohup", chorale, "frontier", *HARD, "--time-limit", "3", "--json", "nohup.json"], cwd=work, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+time.sleep(1)
+process.send_signal(signal.SIGHUP)
+assert process.wait(timeout=300) == 3 and unproven_result("nohup.json")["stopped"] == "time limit"
+
+# Times are in seconds, whole or not, or have a unit.
+for asked in ("0.5", ".5", "0.5s", "500ms", "0.0084m", "1", "1000h"):
+    ends("bounds", "ring:4", "allgather", "--time-limit", asked, codes=(0,))
+for asked in ("0", "0.0001", "-1", "1e3", "inf", "nan", "0x10", "1001h", "5 s", "s", ""):
+    _, complaint = ends("bounds", "ring:4", "allgather", "--time-limit", asked, codes=(2,))
+    assert "is not a time; use seconds or a unit" in complaint, complaint
 
 # A composition is there as soon as one schedule is: its other outlines and its bounds take seconds more on 64
 # ranks.
