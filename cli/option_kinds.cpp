@@ -141,7 +141,8 @@ void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, c
 }
 
 void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
-  duration(app, "--time-limit", limits.time, "Stop after T (30, 500ms, 5m, 1h)" + what_is_kept);
+  duration(app, "--time-limit", limits.time,
+           "Stop after T, in seconds or with a unit (30, 0.5, 500ms, 5m, 1h)" + what_is_kept);
   memory_limit(app, limits);
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -24,7 +25,7 @@ std::string shortened(const std::string& text) {
 // Times are in milliseconds, and a number without a unit is of seconds. Units of bytes are powers of two,
 // whichever way they are spelled.
 struct Unit {
-  const char* name;
+  std::string_view name;
   std::int64_t factor;
 };
 
@@ -99,11 +100,21 @@ double parse_positive(const std::string& option, const std::string& text) {
   return number;
 }
 
+// A fraction is rounded to a millisecond. "inf" and "nan" are numbers to from_chars, and neither passes.
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text) {
-  const std::int64_t time = with_unit(text, kTimes, 3'600'000'000LL);
-  if (time < 1)
-    throw InputError(option, shortened(text) + " is not a time", "use one such as 30, 500ms, 5m, 1h");
-  return std::chrono::milliseconds(time);
+  constexpr double kLongest = 3'600'000'000;
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const std::string_view suffix(end, text.data() + text.size() - end);
+  const auto* const unit = std::ranges::find(kTimes, suffix, &Unit::name);
+  const double time = error == std::errc() && unit != std::end(kTimes)
+                          ? std::round(number * static_cast<double>(unit->factor))
+                          : 0;
+  if (!(time >= 1 && time <= kLongest))
+    throw InputError(option, shortened(text) + " is not a time",
+                     "use seconds or a unit, such as 30, 0.5, 500ms, 5m, 1h");
+  return std::chrono::milliseconds(static_cast<std::int64_t>(time));
 }
 
 std::int64_t parse_size(const std::string& option, const std::string& text) {

@@ -16,7 +16,7 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
 double parse_number(const std::string& option, const std::string& text);
 double parse_positive(const std::string& option, const std::string& text);
 
-// "30", "30s", "500ms", "5m", "1h": more than nothing, at most 1000 hours.
+// "30", "30s", "0.5", "500ms", "5m", "1h": a millisecond or more, at most 1000 hours.
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text);
 
 // "4096", "4K", "64M", "1G" (powers of 1024; "KiB" and "KB" mean the same), at most 1 TiB.

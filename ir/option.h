@@ -21,7 +21,7 @@ enum class OptionKind {
   Integer,
   Size,      // bytes; on the command line also 64K
   Number,    // any number
-  Duration,  // milliseconds in the member and on the command line (500ms, 5m); seconds elsewhere
+  Duration,  // milliseconds in the member and on the command line (0.5, 500ms, 5m); seconds elsewhere
   Switch,    // on or off; on the command line a flag that inverts the default
   Choice,    // a value of an enumeration, by its name
   Text,

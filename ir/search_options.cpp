@@ -88,7 +88,8 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
       {{.name = "time_limit",
         .option = "--time-limit",
         .value = "T",
-        .help = "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven",
+        .help = "Stop after T, in seconds or with a unit (30, 0.5, 500ms, 5m, 1h) and keep what was found, "
+                "marked unproven",
         .kind = OptionKind::Duration,
         .least = 1,
         .most = 3'600'000'000,
