@@ -1,6 +1,8 @@
 // Parses, starts the supervisor with the command's limits, performs, prints. Limits are found in the variant
 // by their member, so that a new command has them by declaring one.
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <new>
@@ -27,6 +29,13 @@ Limits limits_of(const Command& command) {
       command);
 }
 
+// A file of ours that was opened next would have the number of a closed one, and take what is printed to it.
+// These cannot be read or written either, so that what is lost is noticed.
+void hold_closed_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(file, F_GETFD) < 0) open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main_of(int argc, char** argv) {
   const Invocation asked = parse_command_line(argc, argv);
   Supervisor supervisor(limits_of(asked.command), asked.quiet);
@@ -47,6 +56,7 @@ int main_of(int argc, char** argv) {
 // Nothing but the user's errors and a lack of memory is caught: a bug of ours stops loudly.
 int main(int argc, char** argv) {
   using namespace chorale;
+  hold_closed_files();
   // Behind Clp there may be a BLAS that starts threads when it is loaded, and prints on standard error if a
   // memory limit forbids that. They would have no work.
   setenv("OPENBLAS_NUM_THREADS", "1", 0);

@@ -1,5 +1,6 @@
 // A document for standard output (--json -) displaces the text for people, which goes to standard error then.
-// Texts pass shown_lines(): names from files cannot steer the terminal. Notes and errors are one line each.
+// All of it passes shown() or shown_lines(): names from files cannot steer the terminal. Notes and errors are
+// one line each.
 #include "cli/outcome.h"
 
 #include <cstdio>
@@ -43,9 +44,9 @@ void say(const Outcome& outcome, bool quiet) {
     for (const std::string& path : outcome.written) print("wrote " + shown(path) + "\n", people);
   }
   if (!quiet)
-    for (const std::string& note : outcome.notes) print("chorale: note: " + note + "\n", stderr);
-  for (const std::string& error : outcome.errors) print("chorale: error: " + error + "\n", stderr);
-  if (std::fflush(stdout) != 0)
+    for (const std::string& note : outcome.notes) print("chorale: note: " + shown(note) + "\n", stderr);
+  for (const std::string& error : outcome.errors) print("chorale: error: " + shown(error) + "\n", stderr);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw InputError("standard output", "cannot be written", "check the space on it");
 }
 

@@ -4,10 +4,13 @@ nothing, and what is written for other programs does not either.
 
 Usage: hostile_names.py CHORALE
 """
+import contextlib
 import json
 import os
 import pathlib
+import random
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -187,6 +190,43 @@ run("emit", f"{folder}/f.json", "-o", folder, code=0, shows="\\u001b[2J")
 run("emit", f"{folder}/f.json", "--target", "cuda", "-o", folder, code=0, shows="\\u001b[2J")
 said = run("bench", "allgather", "mpi", f"{folder}/f.json", "-b", "96", "-e", "96", code=0, shows="\\u001b[2J",
            launcher=["mpirun", "--oversubscribe", "-n", "3"])
+
+# A library has texts in its tables, which anyone may have put there; of a machine that is gone the notes have
+# the path.
+write("m.json", machine("three"))
+write("h_spec.json", {"machines": ["./m.json"], "collectives": ["allgather"], "groups": ["all"], "bytes": [1024], "max_chunks": 1})
+run("library", "build", "h_spec.json", "-o", "h.db", code=0)
+columns = [("places", "machine"), ("places", "grp"), ("places", "collective"), ("places", "key"), ("places", "hosts"), ("places", "members"),
+           ("about", "what"), ("about", "value"), ("answers", "key"), ("predicted", "key"), ("measured", "over")]
+for table, column in columns:
+    (work / "h_forged.db").write_bytes((work / "h.db").read_bytes())
+    with contextlib.closing(sqlite3.connect(work / "h_forged.db")) as file, file:
+        file.execute(f"UPDATE {table} SET {column} = ?", ["x/" + CONTROL])
+    for command in (["verify", "h_forged.db"], ["show", "h_forged.db"], ["select", "h_forged.db", "./m.json", "allgather", "--bytes", "1K"],
+                    ["export", "h_forged.db", "./m.json", "allgather", "--as", "preload", "-o", "h"], ["merge", "h_forged.db", "h.db", "-o", "h_merged.db"],
+                    ["build", "h_spec.json", "-o", "h_forged.db"]):
+        gone = (table, column, command[0]) == ("places", "machine", "verify")
+        run("library", *command, **({"code": 3, "shows": "\\u001b[2J"} if gone else {}))
+
+# Every kind of file that there is an example of, with such texts put in at random.
+examples = pathlib.Path(__file__).resolve().parents[2] / "examples"
+dice = random.Random(7)
+for file, *command in [
+        ("node.xml", "topology", "import", "@"), ("dgx_a100_4nics.txt", "topology", "import", "@", "--nodes", "2", "--nic-gbits", "200"),
+        ("topology.conf", "order", "@", "--job", examples / "order.json"), ("order.json", "order", examples / "topology.conf", "--job", "@"),
+        ("calls.csv", "job", "@"), ("alltoallv.csv", "alltoallv", "@"), ("reshard.json", "reshard", "dgx-h100:2", "@", "--search-time", "50ms"),
+        ("gpt-22b.json", "place", "a100:8", "--job", "@", "--top", "1"), ("gpt-22b-sizes.json", "place", "a100:4", "--job", "@", "--devices", "32", "--top", "1"),
+        ("overlap.json", "place", "a100:4", "--job", "@", "--top", "1"), ("mi250_ring.json", "hierarchy", "show", "@"), ("mi250_ring.json", "topology", "show", "@"),
+        ("epilogue.json", "run", "f.json", "--epilogue", "@", "--bytes", "64", "--iterations", "1"), ("three_of_four.json", "bounds", "ring:3", "@"),
+        ("adam.chorale", "transform", "@"), ("adam.chorale", "compile", "@", "--machine", "ring:4", "-o", "hostile_adam"), ("library.json", "library", "build", "@", "-o", "e.db")]:
+    text = (examples / file).read_text()
+    words = [m.span() for m in re.finditer(r"\w[\w.-]*", text)]
+    for _ in range(8 if command[0] != "library" else 3):
+        begin, end = dice.choice(words)
+        put = dice.choice([NAME, CONTROL])
+        put = json.dumps(put)[1:-1] if file.endswith(".json") and dice.random() < 0.7 else put
+        write(f"e_{file}", text[:end] + put + text[end:])
+        run(*[f"./e_{file}" if word == "@" else word for word in command], code=None)
 
 print("\n".join(faults) or f"{runs} runs, and nothing that they print or write steers a terminal")
 sys.exit(1 if faults else 0)

@@ -164,6 +164,30 @@ for arguments in texts:
         text = run(*arguments, columns=columns).stdout
         over = [line for line in text.splitlines() if len(line) > most]
         assert not over, f"{arguments} at {most} columns:\n" + "\n".join(over)
+# What is to be printed and cannot be is an error, whether standard output is closed or the disk behind it
+# full. A closed one would be the first file that the program opens itself.
+(work / "some.json").write_text('{"machines": ["ring:3"], "collectives": ["allgather"], "groups": ["all"], "bytes": [1024], "max_chunks": 1}')
+run("library", "build", "some.json", "-o", "some.db")
+asked = [["optimize", "ring:4", "allreduce", "--search-time", "0.3"], ["optimize", "ring:4", "allreduce", "--search-time", "0.3", "--json", "-"],
+         ["optimize", "ring:4", "allreduce", "--search-time", "0.3", "--svg", "-"], ["frontier", "ring:4", "allgather", "--json", "-"],
+         ["compare", "ring:4", "full:4", "allreduce"], ["compare", "ring:4", "full:4", "allreduce", "--json", "-"], ["compose", "dgx1:2", "allgather", "--json", "-"],
+         ["design", "--ranks", 8, "--degree", 3, "--json", "-"], ["reshard", "dgx-h100:2", examples / "reshard.json", "--json", "-", "--search-time", "0.3"],
+         ["job", examples / "calls.csv"], ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
+         ["alltoallv", examples / "alltoallv.csv"], ["transform", examples / "adam.chorale"], ["tune", examples / "adam.chorale", "--machine", "ring:4", "--json", "-"],
+         ["topology", "show", "ring:4", "--dot"], ["topology", "import", examples / "node.xml", "-o", "-"], ["show", "f.json", "--html", "-"],
+         ["place", "a100:4", *axes, "--json", "-"], ["library", "show", "some.db"], ["library", "verify", "some.db"], ["completion", "bash"],
+         ["--version"], ["help", "order"]]
+for arguments in [text for text in texts if text[-1] != "--help"] + asked:
+    command = [str(chorale), *map(str, arguments)]
+    run_chorale(*arguments, code=(0, 3))
+    for how in ("closed", "full"):
+        with open("/dev/full", "wb", buffering=0) as full:
+            done = subprocess.run(command, cwd=work, stderr=subprocess.PIPE, text=True, stdout=full, stdin=subprocess.DEVNULL,
+                                  preexec_fn=(lambda: os.close(1)) if how == "closed" else None)
+        assert done.returncode == 2 and done.stderr.endswith("chorale: error: standard output: cannot be written; check the space on it\n"), (arguments, how, done)
+everywhere_closed = subprocess.run([chorale, "optimize", "ring:4", "allreduce", "--search-time", "0.3", "--json", "closed.json", "-q"], cwd=work,
+                                   preexec_fn=lambda: [os.close(file) for file in range(3)])
+assert everywhere_closed.returncode == 0 and json.loads((work / "closed.json").read_text())["rows"]
 assert widest(run("topology", "list", columns=200).stdout) > 80, "wide lines are not used where there is room"
 
 
