@@ -33,10 +33,13 @@ namespace chorale {
 namespace {
 
 // A file name out of a name from outside: "dgx-a100:2" is "dgx-a100_2". Nothing is left that paths or shells
-// obey, and the length is bounded.
+// obey, it begins neither as an option nor as a hidden file, and the length is bounded.
 std::string plain(const std::string& name) {
   std::string result;
-  for (char c : name) result += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  for (char c : name) {
+    const bool inside = (c == '-' || c == '.') && !result.empty();
+    result += inside || std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
   return result.substr(0, 80);
 }
 

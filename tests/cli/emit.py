@@ -209,6 +209,15 @@ assert 'inplace="1"' in text and 'outofplace="1"' in text
 run(chorale, "synthesize", "full:2", "./pairs.json", "--json", "custom.json")
 refused("emit", "custom.json", "--target", "msccl-xml", says="has no such collective: pairs")
 
+# A name of a machine neither begins a file's name as an option does nor hides it.
+for name, stem in [("-rf", "_rf"), (".hidden", "_hidden"), ("--help", "_-help"), ("a b/../c;d", "a_b_.._c_d"), ("~", "_")]:
+    machine = {**json.loads((work / "ring.json").read_text())["topology"], "topology": name}
+    (work / "named.json").write_text(json.dumps(machine))
+    run(chorale, "classic", "ring_allgather", "./named.json", "--json", "named_result.json")
+    for target in ("mpi", "cuda", "json"):
+        for path in run(chorale, "emit", "named_result.json", "--target", target, "-o", "named").split():
+            assert path.startswith(f"named/{stem}_allgather_0."), path
+
 # What it performs is in the file, whatever its root and whether or not it has a name.
 def names(work_file):
     return [str(work / path) for path in work_file.split()]
