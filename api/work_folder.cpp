@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +45,31 @@ pid_t started(const std::string& command) {
   return process;
 }
 
+// Programs are compiled and run there, so nobody but root may be able to put others in their place: in the
+// folder, or in one above it. The owner of / is root, also where a container has another number for it.
+std::string why_others_may_change(const std::string& folder) {
+  struct stat root = {}, is = {};
+  std::error_code error;
+  stat("/", &root);
+  for (fs::path at = fs::canonical(folder, error); !error; at = at.parent_path()) {
+    if (stat(at.c_str(), &is) != 0) return "";  // mkdtemp has the reason
+    if (is.st_uid != geteuid() && is.st_uid != 0 && is.st_uid != root.st_uid)
+      return at.string() + " belongs to another user";
+    if ((is.st_mode & S_IWOTH) != 0 && (is.st_mode & S_ISVTX) == 0)
+      return "others may change what is in " + at.string();
+    if (at == at.root_path()) break;
+  }
+  return "";
+}
+
 }  // namespace
 
 WorkFolder::WorkFolder(const std::string& what, const std::string& where) {
   // A TMPDIR that is no folder gives "".
   std::error_code error;
   const std::string folder = where.empty() ? fs::temp_directory_path(error).string() : where;
+  const std::string why = why_others_may_change(folder);
+  if (!why.empty()) throw InputError(what, why, "set TMPDIR to a directory of your own");
   path_ = folder + "/chorale_XXXXXX";
   if (folder.empty() || mkdtemp(path_.data()) == nullptr)
     throw InputError(

@@ -27,12 +27,12 @@ import time
 import torch
 import torch.distributed as dist
 
-from chorale import operators, shared
+from chorale import cache, operators, shared
 from chorale.exchanges import carries, part
 from chorale.logs import log
 from chorale.statements import TYPES
 
-FORM = 6  # of what `chorale compile` writes: older libraries are made again
+FORM = 7  # of what `chorale compile` writes: older libraries are made again
 MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
@@ -145,24 +145,28 @@ def built(file,
           compiler=None,
           device="cpu",
           order="agreed"):
-    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the
-    same time. `order` is that of sums, as of `chorale compile --order`: "fixed" gives the same bits in
+    """The folder with the library, made if it is not there, in `directory` or the cache (chorale.cache).
+    Ranks that share the folder may call this at the same time. `order` is that of sums, as of `chorale compile --order`: "fixed" gives the same bits in
     each run and for each size."""
     require_device(device)
     text = pathlib.Path(file).read_text()
     asked = json.dumps(
         [text, machine, ranks, groups, apply,
          sorted((sizes or {}).items()), compiler, device, order, FORM])
-    cache = pathlib.Path(directory or pathlib.Path(tempfile.gettempdir()) / f"chorale-{os.getuid()}")
-    folder = cache / hashlib.sha256(asked.encode()).hexdigest()[:24]
-    if folder.exists():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(cache / f"{folder.name}.lock", "w") as lock:
+    kept = cache.cache(directory)
+    folder = kept / hashlib.sha256(asked.encode()).hexdigest()[:24]
+    if not folder.exists():
+        make(folder, file, machine, ranks, groups, apply, sizes, compiler, device, order)
+    cache.require_all_own(folder)
+    return folder
+
+
+def make(folder, file, machine, ranks, groups, apply, sizes, compiler, device, order):
+    with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of a machine: the first makes it, the others wait
         if folder.exists():
-            return folder
-        making, begin = pathlib.Path(tempfile.mkdtemp(dir=cache)), time.perf_counter()
+            return
+        making, begin = pathlib.Path(tempfile.mkdtemp(dir=folder.parent)), time.perf_counter()
         try:
             command = [
                 program(), "compile",
@@ -189,13 +193,13 @@ def built(file,
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
             (making / "libnccl.so").unlink(missing_ok=True)
+            cache.close_to_others(making)
             making.rename(folder)
             log.info("%s for %d ranks compiled in %.1f s, kept in %s",
                      pathlib.Path(file).name, ranks * groups,
-                     time.perf_counter() - begin, cache)
+                     time.perf_counter() - begin, folder.parent)
         finally:
             shutil.rmtree(making, ignore_errors=True)
-    return folder
 
 
 def loaded(text, script, group, machine=None, directory=None):

@@ -114,6 +114,14 @@ assert lines[0]["machine"] == "ring:2" and {line.get("with") for line in lines[1
 assert len({json.dumps(line["execution"]) for line in lines[1:] if "measured_us" in line}) > 2, lines
 assert not list((work / "it's temporary").iterdir())
 refused("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=1K", "--measure", "1", says="TMPDIR", env={"TMPDIR": "/nowhere"})
+(work / "everyones").mkdir()
+(work / "everyones").chmod(0o777)
+for within in ("everyones", "everyones/own"):  # others may replace what is compiled and run there
+    (work / within).mkdir(exist_ok=True)
+    refused("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=1K", "--measure", "1", says="/everyones; set TMPDIR to a directory of your own",
+            env={"TMPDIR": str(work / within)})
+(work / "everyones").chmod(0o1777)
+assert run(chorale, "tune", *small[1:6], "--set", "N=1K", "--measure", "1", "--runs", "1", "--variations", "0", env={**QUICK, "TMPDIR": str(work / "everyones/own")})
 refused("tune", adam, "--machine", "ring:4", "--log", "adam.log", says="adam.log:1: it is the log of another program")
 (work / "broken.log").write_text((work / "adam.log").read_text() + "{\n")
 refused(*small[:-1], "broken.log", says=f"broken.log:{len(lines) + 1}:")
