@@ -21,6 +21,7 @@
 #include "runtime/device/elements.h"
 #include "semantics/workload_machine.h"
 #include "tests/codegen/passes_alone.h"
+#include "tests/kit/folder.h"
 #include "tests/semantics/machines.h"
 #include "workload/text.h"
 #include "workload/transform.h"
@@ -53,25 +54,6 @@ inline std::string compiler_for(Carrier carrier, Build build) {
 inline std::string surroundings_of(Carrier carrier) {
   return carrier == Carrier::Nccl ? "CHORALE_SHIM_DEVICES=64 " : "";
 }
-
-// A folder that goes with it.
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "chorale-workload-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~Folder() {
-    if (std::getenv("CHORALE_KEEP") == nullptr) std::filesystem::remove_all(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Constructed ones on a ring, or with a link between any two, of `chunks` a block: those of the fewest steps,
 // or of the most.

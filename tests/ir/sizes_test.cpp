@@ -19,6 +19,7 @@
 #include "placement/matrices.h"
 #include "semantics/verify.h"
 #include "tests/faults.h"
+#include "tests/kit/folder.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"
 #include "topology/hierarchies.h"
@@ -310,11 +311,11 @@ TEST(Sizes, OfWaysThroughSwitches) {
 }
 
 TEST(Sizes, OfFiles) {
-  const std::filesystem::path large = std::filesystem::temp_directory_path() / "chorale_large_file";
+  const test::Folder folder;
+  const std::filesystem::path large = folder.path() / "large";
   std::ofstream(large).put('x');
   std::filesystem::resize_file(large, (std::uintmax_t{1} << 30) + 1);  // a hole: takes no room
   EXPECT_THAT(refusal([&] { read_file(large.string()); }), HasSubstr("more than 1 GiB"));
-  std::filesystem::remove(large);
   EXPECT_THAT(refusal([] { read_file("/dev/zero"); }), HasSubstr("is a device"));
 }
 

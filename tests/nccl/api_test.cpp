@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 #include <map>
 
 #include "construct/classic.h"
@@ -14,6 +13,7 @@
 #include "ir/json.h"
 #include "pareto/search.h"
 #include "runtime/test_data.h"
+#include "tests/kit/folder.h"
 #include "tests/nccl/ranks.h"
 #include "topology/builders.h"
 
@@ -45,20 +45,12 @@ const std::vector<std::pair<ReduceOp, ncclRedOp_t>> all_ops = {{ReduceOp::Sum, n
 // A file with one result, gone with this.
 class ResultFile {
  public:
-  explicit ResultFile(const Result& result)
-      : path_((std::filesystem::temp_directory_path() /
-               ("chorale_nccl_" + std::to_string(getpid()) + "_" + std::to_string(count_++) + ".json"))
-                  .string()) {
-    write_file(path_, to_json(result));
-  }
-  ~ResultFile() { std::filesystem::remove(path_); }
-  ResultFile(const ResultFile&) = delete;
-  ResultFile& operator=(const ResultFile&) = delete;
+  explicit ResultFile(const Result& result) { write_file(path_, to_json(result)); }
   const std::string& path() const { return path_; }
 
  private:
-  static inline int count_ = 0;
-  const std::string path_;
+  const test::Folder folder_;
+  const std::string path_ = (folder_.path() / "result.json").string();
 };
 
 Result by_hand(const std::string& name, const std::string& machine, int root = 0) {

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "ir/json.h"
 #include "library/answers.h"
 #include "library/question.h"
 #include "pareto/search.h"
 #include "preload/nccl_collectives.h"
+#include "tests/kit/folder.h"
 #include "tests/nccl/ranks.h"
 
 namespace chorale {
@@ -25,7 +25,6 @@ class Chain {
     const Result found = search_frontier(chain, make_collective(CollectiveKind::Broadcast, 4, 1, 0), {});
     const Renumbering same = no_renumbering(chain);
     const std::string question = question_text(subject_of(chain, found.collective, same), {});
-    std::filesystem::remove(path_);
     open_answers(path_, true)
         ->put({.question = question, .answer = to_json(found), .numbering = to_json(same)});
     open_answers(path_, false)
@@ -33,15 +32,11 @@ class Chain {
             question,
             {.machine = "chain", .group = "all", .collective = "broadcast", .ranks = 4, .hosts = hosts});
   }
-  ~Chain() { std::filesystem::remove(path_); }
-  Chain(const Chain&) = delete;
-  Chain& operator=(const Chain&) = delete;
   const std::string& path() const { return path_; }
 
  private:
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("chorale_seats_" + std::to_string(getpid()) + ".db"))
-          .string();
+  const test::Folder folder_;
+  const std::string path_ = (folder_.path() / "chain.db").string();
 };
 
 // Roots whose broadcasts are ours, where rank n is a process on hosts[n] with GPU gpus[n]; data arrive with
