@@ -29,17 +29,17 @@ MAIN = """
 #include "runtime/exchange/threads.h"
 #include "counter.h"
 
-namespace rms_norm = workloads::rms_norm;
+namespace rms_norm = workloads::of_rms_norm;
 int main() {{
   rms_norm::Sizes s;
-  s.B = rms_norm::kRanks, s.S = {tokens} / rms_norm::kRanks, s.H = {hidden};
+  s.of_B = rms_norm::kRanks, s.of_S = {tokens} / rms_norm::kRanks, s.of_H = {hidden};
   std::vector<std::vector<chorale::Bfloat16>> x(rms_norm::kRanks), r = x, w = x, y = x;
   chorale::on_thread_ranks(rms_norm::kRanks, [&](chorale::ThreadTransport& transport) {{
     const auto rank = static_cast<std::size_t>(transport.rank());
     x[rank].assign({tokens} * {hidden}, chorale::Bfloat16(1.0f)), r[rank] = y[rank] = x[rank];
     w[rank].assign({hidden}, chorale::Bfloat16(1.0f));
     rms_norm::Tensors t;
-    t.x = x[rank].data(), t.r = r[rank].data(), t.w = w[rank].data(), t.y = y[rank].data();
+    t.of_x = x[rank].data(), t.of_r = r[rank].data(), t.of_w = w[rank].data(), t.of_y = y[rank].data();
     rms_norm::Program<chorale::ThreadTransport> program(transport, s);
     program.run(t);
     transport.barrier();

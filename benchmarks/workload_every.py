@@ -52,10 +52,10 @@ int main(int argc, char** argv) {{
 """
 INCLUDE = """#undef main
 #define main main_{k}
-#define {name} {name}_{k}
+#define of_{name} of_{name}_{k}
 #define Workload Workload_{k}
 #include "{k}/{name}_main.cpp"
-#undef {name}
+#undef of_{name}
 #undef Workload
 """
 FLAGS = "-std=c++17 -O1 -ffp-contract=off -fno-math-errno -fno-trapping-math -I."

@@ -20,7 +20,7 @@ MAIN = """
 #include "{name}.h"
 #include "runtime/exchange/threads.h"
 
-namespace {name} = workloads::{name};
+namespace {name} = workloads::of_{name};
 
 using Memory = std::vector<std::unique_ptr<float[]>>;
 float* fresh(Memory& memory, std::int64_t count) {{
@@ -58,18 +58,18 @@ int main(int argc, char** argv) {{
   const int runs = std::atoi(argv[1]);
   const std::vector<std::int64_t> lengths = {{{lengths}}};
   {name}::Sizes sizes;
-  sizes.N = 0;
-  for (const std::int64_t count : lengths) sizes.N += count;
+  sizes.of_N = 0;
+  for (const std::int64_t count : lengths) sizes.of_N += count;
   chorale::on_thread_ranks({name}::kRanks, [&](chorale::ThreadTransport& transport) {{
     const int rank = transport.rank();
     Memory memory;
     {name}::Tensors t;
-    make(memory, t.g, lengths, 0, rank);
-    make(memory, t.p, lengths, 1, rank);
-    make(memory, t.m, {{{name}::elements_m(sizes, rank)}}, 2, rank);
-    make(memory, t.v, {{{name}::elements_v(sizes, rank)}}, 2, rank);
-    t.lr = 0.01f;
-    t.t = 1;
+    make(memory, t.of_g, lengths, 0, rank);
+    make(memory, t.of_p, lengths, 1, rank);
+    make(memory, t.of_m, {{{name}::elements_m(sizes, rank)}}, 2, rank);
+    make(memory, t.of_v, {{{name}::elements_v(sizes, rank)}}, 2, rank);
+    t.of_lr = 0.01f;
+    t.of_t = 1;
     {name}::Program<chorale::ThreadTransport> program(transport, sizes);
     for (int i = -1; i < runs; ++i) {{
       transport.barrier();
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {{
       if (rank == 0 && i >= 0) std::printf("ms %.2f\\n", 1e3 * longest);
     }}
     double sum = 0;
-    for (std::int64_t i = 0; i < sizes.N; i += 1 + sizes.N / 100003) sum += at(t.p, i);
+    for (std::int64_t i = 0; i < sizes.of_N; i += 1 + sizes.of_N / 100003) sum += at(t.of_p, i);
     if (rank == 0) std::printf("sum %.17g\\n", sum);
   }});
 }}

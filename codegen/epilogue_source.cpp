@@ -10,6 +10,8 @@
 #include <iterator>
 #include <vector>
 
+#include "codegen/source_tables.h"
+
 namespace chorale {
 namespace {
 
@@ -58,15 +60,10 @@ static_assert(std::size(kForms) == kExpressionOperators);
 bool is_exact(const ExpressionNode& node) {
   return node.op != Op::Exp && node.op != Op::Log && node.op != Op::Tanh && node.op != Op::Pow;
 }
-// Names of operands may be words of C++.
-std::string variable(const EpilogueOperand& operand) {
-  return operand.name + "_";
-}
-
 // Those of an epilogue, in the function that printed_function prints.
 std::string printed(const Epilogue& epilogue) {
   std::vector<std::string> operands;
-  for (const EpilogueOperand& operand : epilogue.operands) operands.push_back(variable(operand));
+  for (const EpilogueOperand& operand : epilogue.operands) operands.push_back(identifier(operand.name));
   return printed_expression(epilogue.expression,
                             {.real = "R", .operands = operands, .seed = "tensors.seed", .index = "index"});
 }
@@ -113,7 +110,7 @@ std::string printed_function(const Epilogue& epilogue, const std::string& name) 
     if (std::ranges::any_of(epilogue.expression, [&](const ExpressionNode& node) {
           return node.op == Op::Operand && node.operand == k;
         }))
-      loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n", variable(operand),
+      loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n", identifier(operand.name),
                            sliced ? "sliced" : "whole", c_type(operand.type), k,
                            operand.period > 0 ? fmt::format(" % {}", operand.period) : "");
     tensors += fmt::format("      case {}:  // {}\n        return chorale::test_tensor<{}>({}, {}, {});\n", k,

@@ -149,4 +149,8 @@ std::string printable_name(const std::string& text) {
   return name;
 }
 
+std::string identifier(const std::string& name) {
+  return "of_" + name;
+}
+
 }  // namespace chorale

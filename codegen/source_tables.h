@@ -40,4 +40,9 @@ std::string without_includes(const std::string& text, std::set<std::string>& inc
 // A program's name, fit for a comment and for a string.
 std::string printable_name(const std::string&);
 
+// A name of the user as an identifier of C++: of_NAME. A prefix, since no list has all macros of the headers
+// that emitted programs include (errno, EOF, M_PI), nor the keywords to come, and a suffix is what guards of
+// headers have (NCCL_H_).
+std::string identifier(const std::string& name);
+
 }  // namespace chorale

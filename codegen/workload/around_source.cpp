@@ -30,17 +30,17 @@ std::string printed_driver(const WorkloadPlaces& places) {
         "rank));\n",
         op.name, op.kind == OperationKind::Input,
         op.kind != OperationKind::Input || places.is_updated(op.name), local, places.scope_ranks(op.type),
-        identifier(op.name), places.name(), op.name);
+        identifier(op.name), identifier(places.name()), op.name);
   }
   return fmt::format(
       "// {0} with numbers or files as inputs: see runtime/exchange/driver.h for what it takes.\n"
       "#include \"{0}.h\"\n\n#include \"runtime/exchange/driver.h\"\n"
       "#ifdef CHORALE_LIBRARY\n#include \"runtime/exchange/library.h\"\n#endif\n\nnamespace {{\n\n"
-      "struct Workload {{\n  static constexpr const char* kName = workloads::{0}::kName;\n"
-      "  static constexpr int kRanks = workloads::{0}::kRanks;\n"
-      "  using Sizes = workloads::{0}::Sizes;\n  using Tensors = workloads::{0}::Tensors;\n  template "
+      "struct Workload {{\n  static constexpr const char* kName = workloads::{3}::kName;\n"
+      "  static constexpr int kRanks = workloads::{3}::kRanks;\n"
+      "  using Sizes = workloads::{3}::Sizes;\n  using Tensors = workloads::{3}::Tensors;\n  template "
       "<typename Transport>\n"
-      "  using Program = workloads::{0}::Program<Transport>;\n"
+      "  using Program = workloads::{3}::Program<Transport>;\n"
       "  template <typename Visit>\n  static void sizes([[maybe_unused]] Sizes& s, [[maybe_unused]] Visit&& "
       "visit) {{\n{1}  }}\n"
       "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
@@ -49,7 +49,7 @@ std::string printed_driver(const WorkloadPlaces& places) {
       "#ifdef CHORALE_LIBRARY\nCHORALE_C_INTERFACE(Workload)\n#else\n"
       "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, "
       "argv);\n}}\n#endif\n",
-      places.name(), sizes, visits);
+      places.name(), sizes, visits, identifier(places.name()));
 }
 
 // What callers of the library need (runtime/exchange/library.h).

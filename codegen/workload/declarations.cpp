@@ -43,7 +43,7 @@ std::string printed_top(const WorkloadPlaces& places) {
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
       "constexpr int kRanks = kGroupRanks * kGroups;\n{4}\n",
-      printable_name(places.workload().name), places.name(), places.workload().ranks,
+      printable_name(places.workload().name), identifier(places.name()), places.workload().ranks,
       places.workload().groups, printed_pieces(places));
 }
 

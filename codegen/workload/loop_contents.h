@@ -44,7 +44,7 @@ class LoopSurroundings {
   virtual bool is_stored(const std::string& name) const = 0;
   virtual LoopPlace stored_at(const std::string& name) const = 0;
   virtual std::string behind(const std::string& name) const = 0;  // a slice that is a view: its tensor
-  virtual std::string sides(const TensorShape&) const = 0;        // "{s.B, s.H}"
+  virtual std::string sides(const TensorShape&) const = 0;        // "{s.of_B, s.of_H}"
   virtual std::string part(const std::string& name) const = 0;    // its Share, of a view the slice's
 };
 

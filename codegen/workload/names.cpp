@@ -10,21 +10,7 @@
 
 namespace chorale {
 
-// Keywords, and what is a macro or a namespace where emitted programs are compiled (linux, unix).
-std::string identifier(const std::string& name) {
-  static constexpr std::string_view kTaken =
-      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-      "char32_t class compl concept const const_cast consteval constexpr constinit continue "
-      "co_await co_return co_yield decltype default delete do double dynamic_cast else enum "
-      "explicit export extern false float for friend goto if inline int long mutable namespace new "
-      "noexcept not not_eq nullptr operator or or_eq private protected public register "
-      "reinterpret_cast requires return seed short signed sizeof static static_assert static_cast "
-      "struct switch template this thread_local throw true try typedef typeid typename union "
-      "unsigned using virtual void volatile wchar_t while xor xor_eq main std chorale linux unix ";
-  return kTaken.find(" " + name + " ") == std::string_view::npos ? name : name + "_";
-}
-
-// "2 * s.B * s.H", or a number where no size is involved.
+// "2 * s.of_B * s.of_H", or a number where no size is involved.
 std::string printed_extent(const Extent& extent) {
   std::string text;
   for (const std::string& size : extent.sizes) text += (text.empty() ? "s." : " * s.") + identifier(size);

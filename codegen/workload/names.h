@@ -3,16 +3,14 @@
 
 #include <string>
 
+#include "codegen/source_tables.h"
 #include "ir/workload.h"
 
 namespace chorale {
 
-// Names of tensors are names of members, a workload's that of a namespace in the namespace workloads, where
-// no function of C is; those that mean something in C++, or here, get a _.
-std::string identifier(const std::string& name);
 // Of the sizes `s`.
 std::string printed_extent(const Extent&);
-std::string printed_sides(const TensorShape&);  // "chorale::Sides{s.B, s.H}"
+std::string printed_sides(const TensorShape&);  // "chorale::Sides{s.of_B, s.of_H}"
 std::string printed_combination(ReduceOp);
 // Is the rank, which has this name there, of one of these groups?
 std::string printed_groups(const std::string& rank, int first, int last);

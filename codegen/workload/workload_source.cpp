@@ -18,7 +18,7 @@ namespace {
 std::string printed_header(const WorkloadPlaces& places) {
   const StepPrinter printer(places);
   return printed_declarations(places) + printer.loops() + printed_class(places, printer) +
-         "}  // namespace workloads::" + places.name() + "\n";
+         "}  // namespace workloads::" + identifier(places.name()) + "\n";
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::string printed_header(const WorkloadPlaces& places) {
 OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
                                                      const std::vector<WorkloadAlgorithm>& algorithms,
                                                      const WorkloadSourceOptions& options) {
-  const std::string name = identifier(options.name.empty() ? workload.name : options.name);
+  const std::string name = options.name.empty() ? workload.name : options.name;
   const WorkloadPlaces places(workload, algorithms, name, options.execution);
   if (places.error()) return *places.error();
   std::vector<NamedText> files = {{name + ".h", printed_header(places)},

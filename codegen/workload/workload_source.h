@@ -1,10 +1,10 @@
 // A workload as C++17 that needs nothing of ours but the headers that are written beside it: a class template
 // over a transport, so that the same source runs with MPI and with ranks as threads of one process.
 //
-//   namespace adam = workloads::adam;
+//   namespace adam = workloads::of_adam;
 //   chorale::MpiTransport transport(MPI_COMM_WORLD);
-//   adam::Program<chorale::MpiTransport> program(transport, sizes);  // sizes.N = ...: at run time
-//   adam::Tensors tensors;                                           // tensors.g = this rank's part, ...
+//   adam::Program<chorale::MpiTransport> program(transport, sizes);  // sizes.of_N = ...: at run time
+//   adam::Tensors tensors;                                           // tensors.of_g = this rank's part, ...
 //   program.run(tensors);
 //
 // adam::elements_g(sizes, rank) is the number of elements of the rank's part. What inference could check only

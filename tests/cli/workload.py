@@ -149,6 +149,39 @@ for name, targets in (("exp", ("threads", "mpi")), ("math", ("threads",))):
     run("make", "-s", "-C", name, *targets, f"CXX={QUICK['CXX']}")
     run(f"{name}/{name}_threads", "N=5", "--runs", "1")
 
+# So are names of macros: those that compilers list of what emitted programs include, the headers' guards
+# among them. Every result is its tensor, twice.
+listed = set()
+for name, compiler in (("threads", os.environ.get("CXX", "g++")), ("mpi", "mpicxx -DCHORALE_MPI")):
+    text = run(*compiler.split(), "-std=c++17", "-iquote", ".", "-dM", "-E", "math_main.cpp", cwd=work / "math")
+    listed |= set(re.findall(r"#define (\w{1,60})(?![\w(])", text))
+assert {"errno", "EOF", "NULL", "M_PI", "stdin"} <= listed and len(listed) > 1000
+assert not [each for each in listed if each.startswith("of_")]
+dice = random.Random(28)
+names = ["errno", "EOF", "NULL", "M_PI", "stdin", "linux", "unix", "assert", "NAN"] + dice.sample(sorted(listed), 25)
+names += dice.sample(sorted(each[:-1] for each in listed if each.endswith("_")), 5) + ["seed", "int", "s", "tensors", "of_errno", "rank_"]
+names = list(dict.fromkeys(names))
+inputs, sizes = names[:len(names) // 2], ["BUFSIZ", "template"]
+results = dict(zip(inputs, names[len(inputs):]))
+inputs = list(results)
+(work / "macros.chorale").write_text(
+    "\n".join(["workload INT_MAX", "ranks 2", *(f"size {each} = 6" for each in sizes),
+               *(f"Tensor {each}(fp32, [{sizes[k % 2]}], Replicated)" for k, each in enumerate(inputs)),
+               *(f"{y} = 2 * {x}" for x, y in results.items()), "return " + ", ".join(results.values()), ""]))
+run(chorale, "compile", "macros.chorale", "--machine", "ring:2", "-o", "macros")
+run("make", "-s", "-C", "macros", "threads", "mpi", "library", f"CXX={QUICK['CXX']}", env=QUICK)
+for folder in ("macros/in", "macros/out"):
+    (work / folder).mkdir()
+for k, each in enumerate(inputs):
+    for rank in range(2):
+        (work / f"macros/in/{each}.{rank}").write_bytes(struct.pack("6f", *range(k, k + 6)))
+for start in (["macros/INT_MAX_threads"], ["mpirun", "--oversubscribe", "-n", "2", "macros/INT_MAX_mpi"]):
+    run(*start, "--runs", "0", "--in", "macros/in", "--out", "macros/out")
+    for k, each in enumerate(results.values()):
+        for rank in range(2):
+            assert struct.unpack("6f", (work / f"macros/out/{each}.{rank}").read_bytes()) == tuple(2.0 * i for i in range(k, k + 6)), each
+        (work / f"macros/out/{each}.0").unlink()
+
 # Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer
 # elements than ranks. In single precision sums of three numbers differ in the last place with their order, so
 # inputs are multiples of 1/8.

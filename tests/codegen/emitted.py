@@ -24,7 +24,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import work  # noqa: E402
 
 AT_ONCE = 20  # of which the compiler takes 1 GB
-OWN_NAMES = ("main", "w", "Workload")  # of a program, which another one of the same source has as well
+OWN_NAMES = ("main", "of_w", "Workload")  # of a program, which another one of the same source has as well
 
 
 class Program:

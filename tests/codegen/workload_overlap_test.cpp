@@ -124,14 +124,14 @@ struct Watching {
   void finish() { under.finish(); }
 };
 int main() {
-  chorale::on_thread_ranks(workloads::w::kRanks, [](chorale::ThreadTransport& under) {
+  chorale::on_thread_ranks(workloads::of_w::kRanks, [](chorale::ThreadTransport& under) {
     const int rank = under.rank();
-    workloads::w::Sizes s;
-    workloads::w::Tensors t;
+    workloads::of_w::Sizes s;
+    workloads::of_w::Tensors t;
     std::string seen;
     Watching transport{under, {}};
 )" + body + R"(
-    workloads::w::Program<Watching> program(transport, s);
+    workloads::of_w::Program<Watching> program(transport, s);
     program.run(t);
     if (rank == 0) std::printf("%s", seen.c_str());
   });
@@ -158,8 +158,8 @@ kernel k {
 return y, sent, most
 )");
   EXPECT_EQ(watched(workload, false, R"(
-    std::vector<float> x(s.N, 1), y(s.N, -1), sent(s.N, -1), most(1);
-    t.x = x.data(), t.y = y.data(), t.sent = sent.data(), t.most = most.data();
+    std::vector<float> x(s.of_N, 1), y(s.of_N, -1), sent(s.of_N, -1), most(1);
+    t.of_x = x.data(), t.of_y = y.data(), t.of_sent = sent.data(), t.of_most = most.data();
     transport.leaves = [&](const chorale::Delivery&) { seen += y.back() == -1 ? 'p' : 'a'; };
 )"),
             "pppppppa");
@@ -174,8 +174,8 @@ return y, sent, most
 TEST(EmittedOverlap, SendsTokensBackBeforeAllHaveCome) {
   const Workload workload = parsed(kOneExpert, "", {{"T", 300}, {"S", 2}, {"H", 160}, {"F", 3}}, 3);
   EXPECT_EQ(watched(workload, false, R"(
-    std::vector<float> x(s.T * s.S * s.H, 1), w(s.H * s.F, 1), back(s.T * s.S * s.F);
-    t.x = x.data(), t.w = w.data(), t.back = back.data();
+    std::vector<float> x(s.of_T * s.of_S * s.of_H, 1), w(s.of_H * s.of_F, 1), back(s.of_T * s.of_S * s.of_F);
+    t.of_x = x.data(), t.of_w = w.data(), t.of_back = back.data();
     transport.leaves = [&](const chorale::Delivery& send) {
       const float* const from = static_cast<const float*>(send.data);
       seen += from >= x.data() && from < x.data() + x.size() ? '>' : '<';
@@ -194,10 +194,10 @@ g = AllGather(x)
 return g
 )");
   const std::string seen = watched(workload, true, R"(
-    std::vector<float> x(s.M * s.N / 4, 1), g(s.M * s.N, -1);
-    t.x = x.data(), t.g = g.data();
+    std::vector<float> x(s.of_M * s.of_N / 4, 1), g(s.of_M * s.of_N, -1);
+    t.of_x = x.data(), t.of_g = g.data();
     transport.leaves = [&](const chorale::Delivery&) {
-      seen += std::count(g.begin(), g.end(), -1.0F) == s.M * s.N ? 'n' : 's';
+      seen += std::count(g.begin(), g.end(), -1.0F) == s.of_M * s.of_N ? 'n' : 's';
     };
 )");
   EXPECT_THAT(seen, testing::StartsWith("n"));

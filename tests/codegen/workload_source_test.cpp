@@ -392,7 +392,7 @@ TEST(EmittedWorkload, ComputesOnceWhatDependsOnNoElement) {
     EXPECT_EQ(elements_of(text).find("x_t"), text.npos) << script;
     for (const char* base : {"0.9", "0.999"})
       EXPECT_EQ(
-          occurrences(text, fmt::format(" = (float(1) - chorale::power(float({}), tensors.t));\n", base)), 1)
+          occurrences(text, fmt::format(" = (float(1) - chorale::power(float({}), tensors.of_t));\n", base)), 1)
           << script;
   }
 }
@@ -438,7 +438,7 @@ TEST(EmittedWorkload, GivesTheSameBitsWhereItComputesOnce) {
 std::string vector_report(const Emitted& emitted) {
   write_file(emitted.folder() / "loops.cpp",
              "#include \"runtime/exchange/threads.h\"\n#include \"w.h\"\n"
-             "template class workloads::w::Program<chorale::ThreadTransport>;\n");
+             "template class workloads::of_w::Program<chorale::ThreadTransport>;\n");
   int code = 0;
   return run_command(
       fmt::format(
@@ -619,8 +619,8 @@ TEST(EmittedWorkload, GoesBesideAnotherOneInOneTranslationUnit) {
       folder.path() / "both.cpp",
       "#include \"adam/adam.h\"\n#include \"adam/runtime/exchange/threads.h\"\n#include \"lamb/lamb.h\"\n"
       "#include \"lamb/runtime/exchange/threads.h\"\n"
-      "template class workloads::adam::Program<chorale::ThreadTransport>;\n"
-      "template class workloads::lamb::Program<chorale::ThreadTransport>;\nint main() {}\n");
+      "template class workloads::of_adam::Program<chorale::ThreadTransport>;\n"
+      "template class workloads::of_lamb::Program<chorale::ThreadTransport>;\nint main() {}\n");
   int code = 0;
   EXPECT_EQ(run_command(fmt::format("cd {} && {} -Iadam both.cpp -o both -pthread", folder.path().string(),
                                     compiler_for(Carrier::Threads, Build::Quick)),
