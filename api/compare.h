@@ -53,7 +53,7 @@ struct Fields<ComparedSide> {
 struct SideAtSize {
   double us = 0;  // 0: not found, or not timed in time
   double busbw_gbs = 0;
-  double bound_us = 0;  // no schedule is faster
+  double bound_us = 0;  // no schedule is faster; 0: not known
   std::string algorithm = {};
 };
 template <>

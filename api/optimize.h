@@ -28,7 +28,7 @@ struct OptimizedRow {
   int steps = 0;
   double us = 0;                        // by the links' alpha and beta (point_us, cost/program_time.h)
   double algbw_gbs = 0, busbw_gbs = 0;  // of nccl-tests, GB/s = 1e9 bytes per second
-  double bound_us = 0;                  // no schedule is faster
+  double bound_us = 0;                  // no schedule is faster; 0: not known
   bool at_most = false;       // some points were not timed before the limit: one of them may be faster
   std::string baseline = {};  // the fastest of the baselines; "": the machine suits none
   double baseline_us = 0;
@@ -122,6 +122,9 @@ OptimizedFiles files_of(const Optimized&, std::optional<Target> target);
 // CHORALE_LIB names another.
 std::string preload_script(int ranks, const std::vector<std::string>& results,
                            const std::string& library_folder);
+
+// Are the ranks done before they begin: a machine, or groups, of one rank?
+bool nothing_moves(const Optimized&);
 
 // "1.64x to 3.44x as fast as the fastest of ring and tree; 231 GB/s of bus bandwidth at 1 GiB, 99.4 % of the
 // bound": the answer in a sentence.

@@ -60,11 +60,15 @@ SizeFigure figure_of(const Optimized& answer) {
   SizeCurve measured{.kind = SizeCurve::Kind::Measured, .name = "measured"};
   for (const OptimizedRow& row : answer.rows) measured.us.push_back(row.measured_us);
   if (std::ranges::any_of(measured.us, [](double us) { return us > 0; })) figure.curves.push_back(measured);
-  figure.curves.push_back(bound);
+  if (std::ranges::any_of(bound.us, [](double us) { return us > 0; })) figure.curves.push_back(bound);
   return figure;
 }
 
 }  // namespace
+
+bool nothing_moves(const Optimized& answer) {
+  return std::ranges::all_of(answer.rows, [](const OptimizedRow& row) { return row.steps == 0; });
+}
 
 std::string share_of_bound(const OptimizedRow& row) {
   return share_of_bound(row.us, row.bound_us);
@@ -126,7 +130,8 @@ constexpr std::string_view kOverAllLinks = ", as this model builds it over all l
 // bandwidth decides, and also the worst one, unless that is at the largest size or less than 0.05 %.
 std::string conclusion(const Optimized& answer) {
   if (answer.rows.empty()) return "no schedule was found";
-  const auto gain = [](const OptimizedRow& row) { return row.baseline_us / row.us; };
+  if (nothing_moves(answer)) return "nothing moves";
+  const auto gain = [](const OptimizedRow& row) { return row.us > 0 ? row.baseline_us / row.us : 1; };
   std::string text;
   if (!answer.rows.front().baseline.empty()) {
     const auto [least, most] = std::ranges::minmax(answer.rows, {}, gain);
@@ -138,8 +143,10 @@ std::string conclusion(const Optimized& answer) {
   }
   const OptimizedRow& largest = answer.rows.back();
   const OptimizedRow& worst = worst_row(answer);
-  text += fmt::format("{:.4g} GB/s of bus bandwidth at {}, {} of the bound", largest.busbw_gbs,
-                      format_bytes(static_cast<double>(largest.message_bytes)), share_of_bound(largest));
+  text += fmt::format("{:.4g} GB/s of bus bandwidth at {}", largest.busbw_gbs,
+                      format_bytes(static_cast<double>(largest.message_bytes)));
+  if (largest.bound_us == 0) return text + "; the bound is not known";
+  text += fmt::format(", {} of the bound", share_of_bound(largest));
   if (worst.bound_us < 0.9995 * worst.us && &worst != &largest)
     text += fmt::format("; farthest from it at {}: {}",
                         format_bytes(static_cast<double>(worst.message_bytes)), share_of_bound(worst));

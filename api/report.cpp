@@ -171,8 +171,8 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
                                   const SizeModel& model, const std::atomic<bool>* stop, PointTimes* known) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
-  const TimeBound least(result.topology, result.collective, rounds_per_chunk(result, stop),
-                        rates_of_steps(result));
+  const double rounds = rounds_per_chunk(result, stop);
+  const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
   const bool simulated = !numbers && !links_alike(result.topology);
   const bool is_fastest = completeness(result) == Completeness::Time;
@@ -181,7 +181,9 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
     const std::int64_t block = block_of_size(message, bytes);
     const double size = static_cast<double>(block);
     SizeRow row{
-        .message_bytes = bytes, .block_bytes = block, .point = -1, .least_us = numbers ? 0 : least.us(size)};
+        .message_bytes = bytes, .block_bytes = block, .point = -1};
+    // Without a rate the bound would be that of the latency alone: not what "the bound" is taken for.
+    if (!numbers && rounds > 0) row.least_us = least.us(size);
     long long sends = 0;
     for (const std::size_t p : most_likely(result, size)) {
       const Point& point = result.points[p];

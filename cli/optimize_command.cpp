@@ -86,6 +86,7 @@ std::string text_of(const Optimized& answer, double seconds) {
   if (answer.rows.empty())
     return heading(answer.result) +
            (answer.result.complete ? "no schedule exists\n" : "no schedule was found\n");
+  if (nothing_moves(answer)) return heading(answer.result) + conclusion(answer) + "\n";
   const std::string measured = measured_in_words(answer);
   return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
          (answer.binding ? in_words(*answer.binding) + "\n" : "") +
@@ -98,8 +99,8 @@ std::string log_line(const Optimized& answer, double seconds) {
   std::string text = fmt::format("{:6.1f} s  {:<10}", seconds,
                                  counted(static_cast<long long>(answer.result.points.size()), "point"));
   const auto add = [&](const OptimizedRow& row) {
-    text += fmt::format("  {} {} ({} of bound)", format_bytes(static_cast<double>(row.message_bytes)),
-                        format_us(row.us), share_of_bound(row));
+    text += fmt::format("  {} {}", format_bytes(static_cast<double>(row.message_bytes)), format_us(row.us));
+    if (row.bound_us > 0) text += fmt::format(" ({} of bound)", share_of_bound(row));
   };
   add(answer.rows.front());
   if (answer.rows.size() > 1) add(answer.rows.back());
@@ -182,7 +183,9 @@ class Work {
       std::vector<Optimized> all = answers;
       if (found) all.push_back(found());
       Outcome outcome = outcome_of(all, stopped, false);
-      if (all.empty()) outcome.errors.push_back("nothing was found in time");
+      // A lack of memory is reported by the supervisor.
+      if (all.empty() && stopped != Stopped::MemoryLimit)
+        outcome.errors.push_back("nothing was found (" + name_of(stopped) + ")");
       return outcome;
     });
   }

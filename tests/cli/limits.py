@@ -269,6 +269,9 @@ if not SANITIZED:
     for command in COMMANDS:
         ends(*command, "--memory-limit", "1", codes=(0, 3))
     # --- Memory: one line, and what was found before.
+    for size in ("1", "1M", "2M", "4M"):
+        out, complaint = ends("optimize", "dgx1", "allreduce", "--memory-limit", size)
+        assert "out of memory" in complaint and "in time" not in out, out + complaint
     for size in ("1M", "20M"):
         _, complaint = ends("frontier", large, "allgather", "--memory-limit", size)
         assert "out of memory" in complaint and "--memory-limit" in complaint, complaint

@@ -47,7 +47,8 @@ def sound(table):
     # Complete is a claim about time: each row meets its bound.
     assert table["complete"] == all(row["us"] <= row["bound_us"] * (1 + 1e-9) for row in table["rows"]), table
     for i, row in enumerate(table["rows"]):
-        assert 0 < row["bound_us"] <= row["us"] * (1 + 1e-9), row
+        assert 0 <= row["bound_us"] <= row["us"] * (1 + 1e-9), row
+        assert row["bound_us"] > 0 or table["stopped"], "a bound is not known, and no limit came"
         busbw = row["message_bytes"] / row["us"] / 1e3 * factor
         assert abs(row["busbw_gbs"] - busbw) < 1e-6 * busbw + 1e-9, (factor, row)
         assert abs(row["algbw_gbs"] * factor - busbw) < 1e-6 * busbw + 1e-9, (factor, row)
@@ -95,6 +96,33 @@ run("frontier", "ring:4", "allgather", "--bytes", "4K,64K", "--json", "f.json")
 run("show", "f.json", "--bytes", "4K,64K", "--json", "sizes.json")
 shown = json.loads((work / "sizes.json").read_text())["rows"]
 assert [row["us"] for row in shown] == [row["us"] for row in gathered["rows"]]
+
+# -- where nothing moves, or no bound is known, no number stands for it --------------------------------------
+one = {"topology": "one", "ranks": 1, "links": []}
+two = {"topology": "two", "ranks": 2, "links": [{"src": 0, "dst": 1}, {"src": 1, "dst": 0}]}
+for name, machine in (("one", one), ("two", two), ("apart", {**two, "links": []})):
+    (work / f"{name}.json").write_text(json.dumps(machine))
+    for collective in collectives:
+        for more in (["--group", "0"], ["--groups", "0;1"]) if name != "one" else ([], ["--group", "0"], ["--time-limit", "1ms"]):
+            if more[:1] == ["--groups"] and collective in ("broadcast", "gather"):
+                continue
+            said = run("optimize", f"{name}.json", collective, *more, "--json", "nothing.json", "--svg", "nothing.svg", code=(0, 3)).stdout
+            table = json.loads((work / "nothing.json").read_text())
+            assert table["conclusion"] == "nothing moves" and "\nnothing moves\n" in said and "0 us" not in said, said
+            assert all(row["us"] == row["busbw_gbs"] == row["bound_us"] == 0 for row in table["rows"]), table
+            assert "nan" not in said + (work / "nothing.json").read_text() + (work / "nothing.svg").read_text()
+said = run("optimize", "two.json", "alltoall", "--group", "1", "-o", "nothing").stdout
+assert "nothing moves." in (work / "nothing/README.md").read_text() and "nan" not in (work / "nothing/index.html").read_text()
+unknown = 0
+for machine in ("two.json", "dgx1", "ring:16", "torus:8x8"):
+    said = " ".join(run("optimize", machine, "allreduce", "--time-limit", "1ms", "--json", "early.json", "--svg", "early.svg", code=(0, 3)).stdout.split())
+    table = json.loads((work / "early.json").read_text())
+    sound(table)
+    known = table["rows"][-1]["bound_us"] > 0
+    unknown += not known
+    assert (" of the bound" in table["conclusion"]) == known == ("the bound is not known" not in table["conclusion"]), table["conclusion"]
+    assert known == ("bound</text>" in (work / "early.svg").read_text()) and (known or " 0.0 %" not in said), said
+assert unknown, "each bound was known within a millisecond, which tests nothing"
 
 # -- machines that nobody named ------------------------------------------------------------------------------
 for seed in range(6):
