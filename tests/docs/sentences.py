@@ -73,7 +73,7 @@ if "--write" in sys.argv:
 faults = []
 for (path, text), number in found.items():
     if (path, text) not in known:
-        faults.append(f"{path}:{number}: is in no row of tests/docs/sentences.tsv: {text}")
+        faults.append(f"{path}:{number}: is in no row of tests/docs/sentences.tsv (--write adds it, to be classified): {text}")
 for (path, text), kind in known.items():
     if (path, text) not in found:
         faults.append(f"sentences.tsv: is in no source: {path}: {text}")
