@@ -2,7 +2,6 @@
 // steps and in the fewest. One run each: the times are far apart and the work is the same every time.
 #include <fmt/format.h>
 
-#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +13,6 @@
 
 namespace chorale {
 namespace {
-
-double cpu_seconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // "none": no schedule has so few steps.
 std::string shown(const Claim& claim) {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,12 +57,6 @@ struct Measured {
   std::int64_t clauses = 0;
 };
 
-double cpu_seconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // From the machine to the answer, the formula's making included: a smaller formula is part of what a counter
 // is chosen for. Where the conflicts run out, the time up to there counts.
 Measured measure(const Question& q, Counter counter, std::int64_t conflicts, int seed) {
@@ -71,7 +64,7 @@ Measured measure(const Question& q, Counter counter, std::int64_t conflicts, int
   const Topology topology = machine(q.topology);
   const StepRoundEncoding encoding(topology, make_collective(q.collective, topology.ranks, q.chunks),
                                    q.budget, {.counter = counter});
-  const auto solver = make_cadical(seed);
+  const auto solver = make_solver(Solver::Cadical, seed);
   solver->add(encoding.formula());
   Measured result;
   result.verdict = solver->solve(encoding.assume(q.budget), {.conflicts = conflicts});

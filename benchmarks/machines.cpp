@@ -102,15 +102,6 @@ int diameter(const Topology& t) {
   return most;
 }
 
-double cpu_seconds() {
-  rusage used = {};
-  getrusage(RUSAGE_SELF, &used);
-  const auto of = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return of(used.ru_utime) + of(used.ru_stime);
-}
-
 Result searched(const Topology& t, const std::string& collective, int seconds) {
   return frontier(t, make_collective(collective, t.ranks, 1), {.time_limit = std::chrono::seconds(seconds)});
 }

@@ -10,11 +10,20 @@
 #include "ir/error.h"
 
 namespace chorale {
+namespace {
+
+constexpr Named<Solver> kSolvers[] = {{Solver::Cadical, "cadical"}, {Solver::Z3, "z3"}};
+
+}  // namespace
 
 std::span<const Named<Engine>> engines() {
   static constexpr Named<Engine> kEngines[] = {
       {Engine::Sat, "sat"}, {Engine::Smt, "smt"}, {Engine::SatPartition, "sat-partition"}};
   return kEngines;
+}
+
+std::span<const Named<Solver>> solvers() {
+  return kSolvers;
 }
 
 // "unknown" is an answer of its own, and never read as "unsat".
@@ -41,6 +50,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
   using O = FrontierOptions;
   using S = SynthesisOptions;
   constexpr auto synthesis = &O::synthesis;
+  static constexpr auto kSolverChoices = choices_of(kSolvers);
   static constexpr OptionRow<O> kRows[] = {
       {{"use_bounds", "--no-bounds", "",
         "Let the solver refute what a bound would have refuted: slower, for comparison", OptionKind::Switch},
@@ -48,6 +58,13 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
       {{"use_symmetry", "--no-symmetry", "",
         "Do not search for symmetric schedules first: slower, for comparison", OptionKind::Switch},
        member<O, synthesis, &S::use_symmetry>()},
+      {{.name = "solver",
+        .option = "--solver",
+        .help = "The SAT solver of formulas ({}); proofs of refutations are CaDiCaL's where another writes "
+                "none",
+        .kind = OptionKind::Choice,
+        .choices = kSolverChoices},
+       member<O, synthesis, &S::solver>()},
       // Conflicts, not seconds: an answer that a limit cut short is then the same on every machine.
       {{.name = "conflicts",
         .option = "--conflicts",

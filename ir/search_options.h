@@ -24,7 +24,15 @@ enum class Engine {
   SatPartition,  // one CNF for each split of the rounds over the steps (papers: collectives via SAT, 2024)
 };
 
+// The SAT solver behind an engine; a new one is a value, its name in `solvers`, and its row in
+// solvers/sat_solver.cpp.
+enum class Solver {
+  Cadical,  // CaDiCaL
+  Z3,       // Z3's SAT solver, a plugin
+};
+
 std::span<const Named<Engine>> engines();
+std::span<const Named<Solver>> solvers();
 std::span<const Named<Verdict>> verdicts();
 std::string name_of(Engine);
 
@@ -53,7 +61,8 @@ struct CutQuestion {
 
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
-  SolveLimits limits = {};  // for each question to a solver
+  Solver solver = Solver::Cadical;  // of formulas
+  SolveLimits limits = {};          // for each question to a solver
   // An instance that is not decided within the limit on conflicts is cut into this many cubes, each an
   // instance of its own; 0: it is left open. Only with a limit on conflicts.
   int cubes = 0;

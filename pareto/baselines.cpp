@@ -31,16 +31,16 @@ BaselineAnswer ask_smt(const Instance& instance, const Deadline& deadline, std::
 // Every split of the rounds over the steps is a formula of its own, (R-1 over S-1) of them for R rounds and S
 // steps; Unsat if all are. One that is not decided in its limits does not stop the others, since one of them
 // may be Sat; but after it nothing is Unsat.
-BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, std::int64_t conflicts, int seed) {
+BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, const SynthesisOptions& options) {
   instance.budget.steps = std::min(instance.budget.steps, instance.budget.rounds);
   std::vector<int> split(instance.budget.steps, 1);
   split.back() = instance.budget.rounds - instance.budget.steps + 1;
   BaselineAnswer answer{.verdict = Verdict::Unsat};
   do {
-    const std::optional<SolveLimits> limits = deadline.limits(conflicts);
+    const std::optional<SolveLimits> limits = deadline.limits(options.limits.conflicts);
     if (!limits) return {.conflicts = answer.conflicts};
     const PartitionEncoding encoding(instance, split);
-    const std::unique_ptr<SatSolver> solver = make_cadical(seed);
+    const std::unique_ptr<SatSolver> solver = make_solver(options.solver, options.seed);
     solver->add(encoding.formula());
     const Verdict verdict = solver->solve({}, *limits);
     answer.conflicts += solver->conflicts();
@@ -55,8 +55,8 @@ BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, std::
 
 }  // namespace
 
-BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion& solved, const Budget& budget,
-                            const Deadline& deadline, std::int64_t conflicts, int seed) {
+BaselineAnswer ask_baseline(const SynthesisOptions& options, const SolvedQuestion& solved,
+                            const Budget& budget, const Deadline& deadline) {
   if (solved.collective.combining)
     throw InputError(
         "--engine",
@@ -66,8 +66,8 @@ BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion& solved, const B
     throw InputError("--engine", "this engine counts every copy, and the machine's switches make some",
                      "use --engine sat");
   const Instance instance{.topology = solved.topology, .collective = solved.collective, .budget = budget};
-  return engine == Engine::Smt ? ask_smt(instance, deadline, conflicts)
-                               : ask_partitions(instance, deadline, conflicts, seed);
+  return options.engine == Engine::Smt ? ask_smt(instance, deadline, options.limits.conflicts)
+                                       : ask_partitions(instance, deadline, options);
 }
 
 }  // namespace chorale

@@ -14,9 +14,8 @@ struct BaselineAnswer {
   Schedule schedule = {};  // Sat: of the solved question
   std::int64_t conflicts = 0;
 };
-// Throws InputError if the engine cannot express the collective: sums with several destinations. Requires an
-// engine other than Engine::Sat.
-BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion&, const Budget&, const Deadline&,
-                            std::int64_t conflicts, int seed);
+// By the engine, solver, seed and conflicts of the options. Throws InputError if the engine cannot express
+// the collective: sums with several destinations. Requires an engine other than Engine::Sat.
+BaselineAnswer ask_baseline(const SynthesisOptions&, const SolvedQuestion&, const Budget&, const Deadline&);
 
 }  // namespace chorale

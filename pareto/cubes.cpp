@@ -137,7 +137,7 @@ CubeAnswer solve_cube(const Topology& topology, const Collective& collective, co
   const SolvedQuestion solved(topology, collective);
   const InstanceEncoding encoding(solved.topology, solved.collective, budget);
   const Formula formula = with_cube(with_units(encoding, budget), encoding, cube);
-  const Refutation found = solve_with_proof(formula, *limits, options.seed);
+  const Refutation found = solve_with_proof(formula, *limits, options.seed, false, options.solver);
   CubeAnswer answer{.verdict = found.verdict, .conflicts = found.conflicts};
   if (found.verdict == Verdict::Unsat && !options.proof_dir.empty())
     keep_proof(options.proof_dir, formula, found);

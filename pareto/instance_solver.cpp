@@ -279,8 +279,7 @@ Answer InstanceSolver::refute(const Budget& budget, const Effort& effort) {
 }
 
 Answer InstanceSolver::published(const Budget& budget, const Effort&) {
-  const BaselineAnswer answer =
-      ask_baseline(options_.engine, solved_, budget, deadline_, options_.limits.conflicts, options_.seed);
+  const BaselineAnswer answer = ask_baseline(options_, solved_, budget, deadline_);
   conflicts_ += answer.conflicts;
   limited_ = answer.verdict == Verdict::Unknown;
   if (answer.verdict == Verdict::Sat) return found(answer.schedule);
@@ -300,7 +299,7 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
     one.encoding.emplace(
         solved_.topology, collective_of(one), budget,
         EncodingOptions{.symmetry = one.restriction.symmetry, .nearer = one.restriction.nearer});
-    one.solver = make_cadical(options_.seed);
+    one.solver = make_solver(options_.solver, options_.seed);
     one.solver->add(one.encoding->formula());
   }
   const std::optional<SolveLimits> limits = deadline_.limits(effort.conflicts);
@@ -332,7 +331,7 @@ Schedule InstanceSolver::summed_plainly(const Formulation& one, const Budget& bu
     if (!limits) break;
     const InstanceEncoding encoding(solved_.topology, collective, budget,
                                     {.symmetry = one.restriction.symmetry, .sums = made});
-    const std::unique_ptr<SatSolver> solver = make_cadical(options_.seed);
+    const std::unique_ptr<SatSolver> solver = make_solver(options_.solver, options_.seed);
     solver->add(encoding.formula());
     const Verdict verdict = solver->solve(encoding.assume(budget), *limits);
     conflicts_ += solver->conflicts();
@@ -348,7 +347,7 @@ Answer InstanceSolver::refuted(const Budget& budget, std::int64_t conflicts) {
   if (!limits) return {};
   const InstanceEncoding encoding(solved_.topology, solved_.collective, budget);
   const Formula formula = with_units(encoding, budget);
-  const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
+  const Refutation refutation = solve_with_proof(formula, *limits, options_.seed, false, options_.solver);
   conflicts_ += refutation.conflicts;
   if (refutation.verdict == Verdict::Sat) return found(encoding.decode(refutation.model));
   if (refutation.verdict == Verdict::Unknown) return {};
@@ -385,7 +384,7 @@ Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
       if (!limits) return {.conflicts = conflicts_};
       const InstanceEncoding encoding(topology_, only(collective_, c), budget);
       const Formula formula = with_units(encoding, budget);
-      const Refutation refutation = solve_with_proof(formula, *limits, options_.seed);
+      const Refutation refutation = solve_with_proof(formula, *limits, options_.seed, false, options_.solver);
       conflicts_ += refutation.conflicts;
       if (refutation.verdict == Verdict::Unknown) return {.conflicts = conflicts_};
       if (refutation.verdict == Verdict::Unsat)

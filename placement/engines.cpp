@@ -35,7 +35,7 @@ class SequenceFinder {
 class SatFinder : public SequenceFinder {
  public:
   SatFinder(StrategyEncoding encoding, const SolveLimits& limits)
-      : encoding_(std::move(encoding)), solver_(make_cadical()), limits_(limits) {}
+      : encoding_(std::move(encoding)), solver_(make_solver()), limits_(limits) {}
 
   void extend() override { encoding_.extend(); }
 

@@ -147,7 +147,7 @@ std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, c
                                                    bool& proven) {
   require_fitting_axes(hierarchy, axes);
   const MatrixEncoding encoding(hierarchy, axes, conditions);
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(encoding.formula());
   std::vector<ParallelismMatrix> found;
   proven = true;

@@ -77,25 +77,6 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
 
 }  // namespace
 
-// A formula is one list of literals in which a 0 ends a clause. A caller that extends it passes the position
-// from which it grew.
-void SatSolver::add(const Formula& formula, std::size_t from_literal) {
-  const auto begin = formula.literals.begin();
-  for (std::size_t at = from_literal; at < formula.literals.size();) {
-    const auto end = std::find(begin + static_cast<std::ptrdiff_t>(at), formula.literals.end(), 0);
-    const std::size_t length = static_cast<std::size_t>(end - begin) - at;
-    add(std::span<const Lit>(formula.literals).subspan(at, length));
-    at += length + 1;
-  }
-}
-
-// By variable, from 1 on; entry 0 is of none.
-Assignment SatSolver::model(int variables) const {
-  Assignment model(variables + 1);
-  for (int v = 1; v <= variables; ++v) model[v] = value(v);
-  return model;
-}
-
 std::unique_ptr<SatSolver> make_cadical(int seed, std::FILE* proof) {
   return std::make_unique<Cadical>(seed, proof);
 }

@@ -378,12 +378,14 @@ class NamelessFile {
 
 // The proof is kept in a file, which the solver writes as it goes on, and read when the solver is gone. A
 // refutation that was not checked to the end is no refutation.
-Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed, bool lrat) {
+Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed, bool lrat,
+                            Solver asked) {
   Refutation result;
   const NamelessFile file;
   {
     // In a block of its own: the proof is complete when the solver is gone.
-    const std::unique_ptr<SatSolver> solver = make_cadical(seed, file.get());
+    const std::unique_ptr<SatSolver> solver =
+        make_solver(writes_proofs(asked) ? asked : Solver::Cadical, seed, file.get());
     solver->add(formula);
     result.verdict = solver->solve({}, limits);
     result.conflicts = solver->conflicts();

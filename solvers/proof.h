@@ -27,7 +27,8 @@ struct Refutation {
   std::int64_t conflicts = 0;
 };
 
-// Solves afresh with a proof and checks the proof.
-Refutation solve_with_proof(const Formula&, const SolveLimits&, int seed = 0, bool lrat = false);
+// Solves afresh with a proof and checks the proof; by CaDiCaL where the solver writes none.
+Refutation solve_with_proof(const Formula&, const SolveLimits&, int seed = 0, bool lrat = false,
+                            Solver = Solver::Cadical);
 
 }  // namespace chorale

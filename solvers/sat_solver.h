@@ -1,4 +1,4 @@
-// One interface to SAT solvers, one adapter a solver (cadical.cpp).
+// One interface to SAT solvers, one adapter a solver (cadical.cpp), one table of them (sat_solver.cpp).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,9 @@ class SatSolver {
 };
 
 // proof: where to write a DRAT proof (binary is false: text), null for none; the caller's. With a proof,
-// solve only once and without assumptions; it is complete when the solver is destroyed.
-std::unique_ptr<SatSolver> make_cadical(int seed = 0, std::FILE* proof = nullptr);
+// solve only once and without assumptions; it is complete when the solver is destroyed. Only of a solver that
+// writes them. Throws InputError where a plugin is missing.
+std::unique_ptr<SatSolver> make_solver(Solver = Solver::Cadical, int seed = 0, std::FILE* proof = nullptr);
+bool writes_proofs(Solver);
 
 }  // namespace chorale

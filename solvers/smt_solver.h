@@ -29,6 +29,7 @@ class SmtSession {
   // Is everything added satisfiable together with this term? After Sat, `values` of these integer constants.
   virtual Verdict ask(const std::string& term, const std::vector<std::string>& wanted,
                       std::vector<long long>& values) = 0;
+  virtual std::int64_t conflicts() const = 0;  // of all questions
 };
 
 std::unique_ptr<SmtSession> make_z3(const SolveLimits&);

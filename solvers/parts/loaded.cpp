@@ -22,6 +22,10 @@ const CryptoPart& crypto() {
 
 }  // namespace
 
+std::unique_ptr<SatSolver> make_z3_sat(int seed, std::FILE*) {
+  return z3().make_sat(seed);
+}
+
 std::unique_ptr<SmtSession> make_z3(const SolveLimits& limits) {
   return z3().make_session(limits);
 }

@@ -7,6 +7,7 @@ namespace chorale {
 
 struct Z3Part {
   decltype(&make_z3) make_session = nullptr;
+  std::unique_ptr<SatSolver> (*make_sat)(int seed) = nullptr;
   decltype(&solve_smtlib) solve_text = nullptr;
 };
 

@@ -1,9 +1,9 @@
 // libchorale-z3: the adapter to Z3 (de Moura and Bjorner), by its C++ interface.
 //
-// Two interfaces: a session takes text after text and keeps its assertions (strategies, one instruction
-// longer at a time), and a single question is parsed into a solver that counts conflicts (SCCL's encoding).
-// Z3 throws errors as its own exceptions or reports them as text; out of memory is distinguished, since it is
-// a separate end of a search here.
+// Three interfaces: a session takes text after text and keeps its assertions (strategies, one instruction
+// longer at a time), a single question is parsed into a solver of its own (SCCL's encoding), and clauses go
+// to Z3's SAT solver. Z3 throws errors as its own exceptions or reports them as text; out of memory is
+// distinguished, since it is a separate end of a search here.
 #include <z3++.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <climits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -59,6 +60,92 @@ long long value_of(const z3::model& model, const z3::func_decl& constant) {
   return value.get_numeral_int64();
 }
 
+// Z3 names it "conflicts" or "sat conflicts", by the solver that it has chosen, and adds up over questions.
+std::int64_t conflicts_in(const z3::stats& statistics) {
+  std::int64_t conflicts = 0;
+  for (unsigned i = 0; i < statistics.size(); ++i)
+    if (statistics.is_uint(i) && statistics.key(i).ends_with("conflicts"))
+      conflicts = std::max<std::int64_t>(conflicts, statistics.uint_value(i));
+  return conflicts;
+}
+
+// The limits are of the search alone, and not of what was added before. Unknown, too, where it is interrupted
+// while it simplifies.
+Verdict checked(z3::context& context, z3::solver& solver, const z3::expr_vector& assumed,
+                const SolveLimits& limits) {
+  const Watcher watcher(context, limits);
+  try {
+    switch (solver.check(assumed)) {
+      case z3::sat:
+        return Verdict::Sat;
+      case z3::unsat:
+        return Verdict::Unsat;
+      case z3::unknown:
+        break;
+    }
+  } catch (const z3::exception& error) {
+    if (tells_of_memory(error.msg())) throw std::bad_alloc();
+  }
+  return Verdict::Unknown;
+}
+
+// Its solver of finite domains is its incremental SAT solver where all is Boolean.
+class Z3Sat final : public SatSolver {
+ public:
+  explicit Z3Sat(int seed) : solver_(context_, "QF_FD") {
+    parameters_.set("random_seed", static_cast<unsigned>(seed));
+    solver_.set(parameters_);
+  }
+
+  std::string name() const override { return "z3"; }
+
+  using SatSolver::add;
+  void add(std::span<const Lit> clause) override {
+    z3::expr_vector literals(context_);
+    for (Lit lit : clause) literals.push_back(literal(lit));
+    solver_.add(z3::mk_or(literals));
+  }
+
+  Verdict solve(std::span<const Lit> assumptions, const SolveLimits& limits) override {
+    z3::expr_vector assumed(context_);
+    for (Lit lit : assumptions) assumed.push_back(literal(lit));
+    parameters_.set("max_conflicts", limits.conflicts < 0 ? UINT_MAX
+                                                          : static_cast<unsigned>(std::min<std::int64_t>(
+                                                                limits.conflicts, UINT_MAX)));
+    solver_.set(parameters_);
+    model_.reset();
+    const Verdict verdict = checked(context_, solver_, assumed, limits);
+    if (verdict == Verdict::Sat) model_.emplace(solver_.get_model());
+    return verdict;
+  }
+
+  bool value(Lit variable) const override {
+    const std::size_t at = static_cast<std::size_t>(variable);
+    return at < variables_.size() && model_->eval(variables_[at], true).is_true();
+  }
+
+  std::int64_t conflicts() const override { return conflicts_in(solver_.statistics()); }
+
+ private:
+  z3::expr literal(Lit lit) {
+    const std::size_t variable = static_cast<std::size_t>(std::abs(lit));
+    while (variables_.size() <= variable)
+      variables_.push_back(context_.bool_const(("v" + std::to_string(variables_.size())).c_str()));
+    return lit > 0 ? variables_[variable] : !variables_[variable];
+  }
+
+  z3::context context_;
+  z3::solver solver_;
+  z3::params parameters_{context_};
+  std::vector<z3::expr> variables_ = {};
+  std::optional<z3::model> model_ = {};  // after Sat
+};
+
+std::unique_ptr<SatSolver> make_sat(int seed) {
+  require_memory_for_a_context();
+  return std::make_unique<Z3Sat>(seed);
+}
+
 class Z3Session final : public SmtSession {
  public:
   explicit Z3Session(const SolveLimits& limits) : limits_(limits) {}
@@ -86,9 +173,15 @@ class Z3Session final : public SmtSession {
         values.push_back(std::stoll(answer.substr(at + name.size() + 1)));
       }
     }
+    // "(:conflicts 12 ...": those of all questions. A session without any has no such entry.
+    const std::string statistics = evaluate("(get-info :all-statistics)"), key = ":conflicts";
+    if (const std::size_t at = statistics.find(key + " "); at != std::string::npos)
+      conflicts_ = std::max<std::int64_t>(conflicts_, std::stoll(statistics.substr(at + key.size())));
     evaluate("(pop)");
     return verdict;
   }
+
+  std::int64_t conflicts() const override { return conflicts_; }
 
  private:
   // Z3 prints errors where answers are. An interrupted question is among them ("canceled") and is no error:
@@ -103,6 +196,7 @@ class Z3Session final : public SmtSession {
 
   z3::context context_;
   SolveLimits limits_;
+  std::int64_t conflicts_ = 0;
 };
 
 std::unique_ptr<SmtSession> make_session(const SolveLimits& limits) {
@@ -121,29 +215,8 @@ SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& w
     params.set("max_conflicts", static_cast<unsigned>(std::min<std::int64_t>(limits.conflicts, UINT_MAX)));
   solver.set(params);
   solver.from_string(text.c_str());
-  {
-    // For the search alone: reading the text is not limited.
-    const Watcher watcher(context, limits);
-    try {
-      switch (solver.check()) {
-        case z3::sat:
-          answer.verdict = Verdict::Sat;
-          break;
-        case z3::unsat:
-          answer.verdict = Verdict::Unsat;
-          break;
-        case z3::unknown:
-          break;
-      }
-    } catch (const z3::exception& error) {
-      if (tells_of_memory(error.msg())) throw;
-      return answer;  // interrupted while simplifying: nothing is known
-    }
-  }
-  const z3::stats statistics = solver.statistics();
-  for (unsigned i = 0; i < statistics.size(); ++i)
-    if (statistics.key(i) == "conflicts" && statistics.is_uint(i))
-      answer.conflicts = statistics.uint_value(i);
+  answer.verdict = checked(context, solver, z3::expr_vector(context), limits);
+  answer.conflicts = conflicts_in(solver.statistics());
   if (answer.verdict != Verdict::Sat) return answer;
   const z3::model model = solver.get_model();
   std::map<std::string, z3::func_decl> constants;
@@ -173,6 +246,7 @@ SmtAnswer solve_text(const std::string& text, const std::vector<std::string>& wa
 
 CHORALE_PART chorale_z3_part() {
   static const chorale::Z3Part part = {.make_session = chorale::make_session,
+                                       .make_sat = chorale::make_sat,
                                        .solve_text = chorale::solve_text};
   return &part;
 }

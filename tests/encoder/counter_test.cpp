@@ -14,7 +14,7 @@ void counts(Counter counter) {
   std::vector<Lit> inputs;
   for (int i = 0; i < kInputs; ++i) inputs.push_back(f.fresh());
   const std::vector<Lit> number = count(f, inputs, kCap, counter);
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(f);
   for (unsigned bits = 0; bits < 1u << kInputs; ++bits)
     for (int k = 0; k < kCap; ++k) {
@@ -43,7 +43,7 @@ TEST(Counter, AtMostOneOfMany) {
     std::vector<Lit> inputs;
     for (int i = 0; i < n; ++i) inputs.push_back(f.fresh());
     at_most_one(f, inputs);
-    const auto solver = make_cadical();
+    const auto solver = make_solver();
     solver->add(f);
     for (int i = 0; i < n; ++i) {
       EXPECT_EQ(solver->solve(std::vector<Lit>{inputs[i]}, {}), Verdict::Sat);

@@ -27,7 +27,7 @@ template <typename Encoding>
 Verdict ask(const Topology& t, const Collective& c, const Budget& horizon, const Budget& budget,
             const EncodingOptions& options = {}) {
   const Encoding encoding(t, c, horizon, options);
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(encoding.formula());
   const Verdict verdict = solver->solve(encoding.assume(budget), {});
   if (verdict != Verdict::Sat) return verdict;
@@ -125,7 +125,7 @@ TEST(ContributionEncoding, SumsMadeAlikeAndInPairs) {
       for (const SumsMade made : {SumsMade::Anyhow, SumsMade::Alike, SumsMade::InPairs}) {
         const Budget budget{.steps = steps, .rounds = steps + 1};
         const ContributionEncoding encoding(t, c, budget, {.sums = made});
-        const auto solver = make_cadical();
+        const auto solver = make_solver();
         solver->add(encoding.formula());
         const Verdict verdict = solver->solve(encoding.assume(budget), {});
         fewer += made == SumsMade::InPairs && verdict != before;

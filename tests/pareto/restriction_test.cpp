@@ -24,7 +24,7 @@ std::optional<Schedule> solved(const Topology& topology, const Collective& colle
                                const Restriction& restriction) {
   const Encoding encoding(topology, collective, budget,
                           {.symmetry = restriction.symmetry, .nearer = restriction.nearer});
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(encoding.formula());
   if (solver->solve(encoding.assume(budget), {.conflicts = 500}) != Verdict::Sat) return std::nullopt;
   return encoding.decode(solver->model(encoding.formula().variables));

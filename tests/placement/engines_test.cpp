@@ -69,7 +69,7 @@ TEST(StrategyEncoding, AllowsWhatTheVerifierAllows) {
     // A formula for each length, since a last instruction may leave no next one.
     std::vector<std::pair<StrategyEncoding, std::unique_ptr<SatSolver>>> asked;
     for (int length = 1; length <= 3; ++length) {
-      asked.emplace_back(StrategyEncoding(devices, instructions, {all}), make_cadical());
+      asked.emplace_back(StrategyEncoding(devices, instructions, {all}), make_solver());
       for (int t = 0; t < length; ++t) asked.back().first.extend();
       asked.back().second->add(asked.back().first.formula());
     }
@@ -109,7 +109,7 @@ std::vector<Strategy> with_rule(Operation operation, Operation rule) {
   for (LoweredInstruction& instruction : instructions)
     if (instruction.operation == operation) instruction.operation = rule;
   StrategyEncoding encoding(4, instructions, {{0, 1, 2, 3}});
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   std::size_t told = 0;
   std::vector<Strategy> found;
   for (int length = 1; length <= 3; ++length) {

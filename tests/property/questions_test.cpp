@@ -36,7 +36,7 @@ struct Decided {
 };
 
 Decided solved(const Formula& formula, const std::vector<Lit>& assumptions, const auto& schedule_of) {
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(formula);
   const Verdict verdict = solver->solve(assumptions, {});
   if (verdict != Verdict::Sat) return {verdict, {}};

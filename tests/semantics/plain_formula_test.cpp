@@ -21,7 +21,7 @@ Assignment model_of(const SatSolver& solver, const Formula& formula) {
 // Where there is a model, the verifier has the last word on the schedule that it is.
 Verdict ask(const Topology& t, const Collective& c, const Budget& budget, bool numbered) {
   const PlainFormula plain(t, c, budget, numbered);
-  const auto solver = make_cadical();
+  const auto solver = make_solver();
   solver->add(plain.formula());
   const Verdict verdict = solver->solve({}, {});
   if (verdict == Verdict::Sat) {

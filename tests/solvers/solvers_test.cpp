@@ -121,47 +121,96 @@ bool satisfiable(const Formula& f) {
   return false;
 }
 
-TEST(Cadical, AgreesWithTruthTables) {
-  constexpr unsigned kSeed = 7;
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
-  std::mt19937 random(kSeed);
-  int unsat = 0;
-  for (int i = 0; i < 200; ++i) {
-    Formula f;
-    f.variables = 8;
-    for (int k = 0; k < 38; ++k) {
-      std::vector<Lit> clause;
-      for (int j = 0; j < 3; ++j)
-        clause.push_back((1 + static_cast<int>(random() % 8)) * (random() % 2 ? 1 : -1));
-      f.add(clause);
-    }
-    const Refutation r = solve_with_proof(f, {});
-    ASSERT_EQ(r.verdict, satisfiable(f) ? Verdict::Sat : Verdict::Unsat) << i;
-    unsat += r.verdict == Verdict::Unsat;
+// Every solver of the table answers these questions. A new one is asked them, too.
+template <typename Ask>
+void for_each_solver(Ask ask) {
+  ASSERT_GE(solvers().size(), 2U);
+  for (const Named<Solver>& each : solvers()) {
+    SCOPED_TRACE(std::string(each.name));
+    EXPECT_EQ(make_solver(each.value)->name(), each.name);
+    ask(each.value);
   }
-  EXPECT_GT(unsat, 20);
+}
+
+Formula random_formula(std::mt19937& random) {
+  Formula f;
+  f.variables = 8;
+  for (int k = 0; k < 38; ++k) {
+    std::vector<Lit> clause;
+    for (int j = 0; j < 3; ++j)
+      clause.push_back((1 + static_cast<int>(random() % 8)) * (random() % 2 ? 1 : -1));
+    f.add(clause);
+  }
+  return f;
+}
+
+// The model, too: each clause has a literal that it makes true.
+bool satisfies(const Assignment& model, const Formula& f) {
+  bool all = true, clause = false;
+  for (Lit lit : f.literals) {
+    if (lit == 0) {
+      all = all && clause;
+      clause = false;
+    } else {
+      clause = clause || model[std::abs(lit)] == (lit > 0);
+    }
+  }
+  return all;
+}
+
+TEST(Solvers, AgreeWithTruthTables) {
+  for_each_solver([](Solver asked) {
+    constexpr unsigned kSeed = 7;
+    SCOPED_TRACE("seed " + std::to_string(kSeed));
+    std::mt19937 random(kSeed);
+    int unsat = 0;
+    for (int i = 0; i < 200; ++i) {
+      const Formula f = random_formula(random);
+      const Verdict expected = satisfiable(f) ? Verdict::Sat : Verdict::Unsat;
+      const auto solver = make_solver(asked);
+      solver->add(f);
+      ASSERT_EQ(solver->solve({}, {}), expected) << i;
+      if (expected == Verdict::Sat) {
+        ASSERT_TRUE(satisfies(solver->model(f.variables), f)) << i;
+      }
+      ASSERT_EQ(solve_with_proof(f, {}, 0, false, asked).verdict, expected) << i;
+      unsat += expected == Verdict::Unsat;
+    }
+    EXPECT_GT(unsat, 20);
+  });
 }
 
 // A limit never becomes a refutation.
-TEST(Cadical, LimitsGiveUnknown) {
-  const auto solver = make_cadical();
-  solver->add(pigeons(9));
-  EXPECT_EQ(solver->solve({}, {.conflicts = 10}), Verdict::Unknown);
-  EXPECT_LE(solver->conflicts(), 20);
-  const std::atomic<bool> stop = true;
-  EXPECT_EQ(solver->solve({}, {.stop = &stop}), Verdict::Unknown);
-  EXPECT_EQ(solve_with_proof(pigeons(9), {.conflicts = 10}).verdict, Verdict::Unknown);
+TEST(Solvers, LimitsGiveUnknown) {
+  for_each_solver([](Solver asked) {
+    const auto solver = make_solver(asked);
+    solver->add(pigeons(9));
+    EXPECT_EQ(solver->solve({}, {.conflicts = 10}), Verdict::Unknown);
+    EXPECT_LE(solver->conflicts(), 20);
+    EXPECT_EQ(solver->solve({}, {.time = std::chrono::milliseconds(0)}), Verdict::Unknown);
+    const std::atomic<bool> stop = true;
+    EXPECT_EQ(solver->solve({}, {.stop = &stop}), Verdict::Unknown);
+    EXPECT_EQ(solve_with_proof(pigeons(9), {.conflicts = 10}, 0, false, asked).verdict, Verdict::Unknown);
+  });
 }
 
-TEST(Cadical, AssumptionsHoldForOneCall) {
-  Formula f;
-  f.variables = 2;
-  f.add({1, 2});
-  const auto solver = make_cadical();
-  solver->add(f);
-  EXPECT_EQ(solver->solve(std::vector<Lit>{-1, -2}, {}), Verdict::Unsat);
-  EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Sat);
-  EXPECT_TRUE(solver->value(2));
+TEST(Solvers, AssumptionsHoldForOneCall) {
+  for_each_solver([](Solver asked) {
+    Formula f;
+    f.variables = 3;
+    f.add({1, 2});
+    const auto solver = make_solver(asked);
+    solver->add(f);
+    EXPECT_EQ(solver->solve(std::vector<Lit>{-1, -2}, {}), Verdict::Unsat);
+    EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Sat);
+    EXPECT_TRUE(solver->value(2));
+    EXPECT_EQ(solver->model(3).size(), 4U);  // the third is in no clause
+    // Clauses that come later count with those before.
+    solver->add(std::vector<Lit>{-2});
+    EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Unsat);
+    EXPECT_EQ(solver->solve({}, {}), Verdict::Sat);
+    EXPECT_TRUE(solver->value(1));
+  });
 }
 
 TEST(Z3, AnswersAndValues) {
