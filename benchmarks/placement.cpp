@@ -84,8 +84,8 @@ Count count(const Hierarchy& hierarchy, const std::vector<int>& sizes, const std
           static_cast<long long>(all_strategies(*StrategySpace::of(levels), Rules::Paper, 5).size());
   }
   result.seconds = seconds_since(started);
-  bool proven = false;
-  result.same_matrices = all_matrices_by_sat(hierarchy, axes, {}, {}, proven) == matrices && proven;
+  const SolvedMatrices solved = solve_matrices(hierarchy, axes, {}, *make_solver());
+  result.same_matrices = solved.matrices == matrices && solved.complete;
   return result;
 }
 
@@ -149,6 +149,7 @@ bool counts() {
 
 // --- engines
 
+// One question: all strategies of at most so many instructions, as --engine lists them.
 bool engines() {
   struct Case {
     int levels;
@@ -156,29 +157,36 @@ bool engines() {
     int most;
     bool smt;  // ask Z3 as well
   };
-  fmt::print("\nengines: strategies found (seconds)\n{:<7} {:<6} {:>8} {:>12} {:>18} {:>18}  {}\n", "levels",
-             "rules", "up to", "exploration", "CaDiCaL", "Z3", "nothing longer (refuted)");
+  fmt::print(
+      "\nengines: strategies; CPU seconds (times those of enumeration), calls and conflicts of the solver\n"
+      "{:<7} {:<6} {:>6} {:>11} {:>11}  {:<42} {:<42} {}\n",
+      "levels", "rules", "up to", "strategies", "enumerate", "sat (CaDiCaL)", "smt (Z3)",
+      "nothing longer (refuted)");
   bool same = true;
   for (const Case& c :
        {Case{1, Rules::Paper, 5, true}, Case{1, Rules::Full, 5, true}, Case{2, Rules::Paper, 5, true},
         Case{2, Rules::Full, 5, true}, Case{3, Rules::Paper, 3, true}, Case{3, Rules::Paper, 5, false},
-        Case{3, Rules::Full, 4, false}}) {
-    const StrategySet explored = find_strategies(c.levels, c.rules, c.most, StrategyEngine::Enumeration);
+        Case{3, Rules::Full, 5, false}}) {
+    double started = cpu_seconds();
+    const std::vector<Strategy> explored = all_strategies(*StrategySpace::of(c.levels), c.rules, c.most);
+    const double enumerated = cpu_seconds() - started;
     std::vector<std::string> cells;
     bool refuted = false;
-    for (StrategyEngine engine : {StrategyEngine::Sat, StrategyEngine::Smt}) {
-      if (engine == StrategyEngine::Smt && !c.smt) {
+    for (PlaceEngine engine : {PlaceEngine::Sat, PlaceEngine::Smt}) {
+      if (engine == PlaceEngine::Smt && !c.smt) {
         cells.push_back("not asked");
         continue;
       }
-      const auto started = Clock::now();
+      started = cpu_seconds();
       const StrategySet found = find_strategies(c.levels, c.rules, c.most, engine);
-      same = same && found.complete && found.strategies == explored.strategies;
+      const double seconds = cpu_seconds() - started;
+      same = same && found.complete && found.strategies == explored;
       refuted = refuted || found.nothing_longer;
-      cells.push_back(fmt::format("{} ({:.2f})", found.strategies.size(), seconds_since(started)));
+      cells.push_back(fmt::format("{:.2f} ({:.0f}x), {} calls, {} conflicts", seconds, seconds / enumerated,
+                                  found.calls, found.conflicts));
     }
-    fmt::print("{:<7} {:<6} {:>8} {:>12} {:>18} {:>18}  {}\n", c.levels,
-               c.rules == Rules::Paper ? "paper" : "full", c.most, explored.strategies.size(), cells[0],
+    fmt::print("{:<7} {:<6} {:>6} {:>11} {:>11.4f}  {:<42} {:<42} {}\n", c.levels,
+               c.rules == Rules::Paper ? "paper" : "full", c.most, explored.size(), enumerated, cells[0],
                cells[1], refuted ? "yes" : "no");
     std::fflush(stdout);
   }

@@ -104,12 +104,16 @@ Hierarchy machine_of(const PlaceCommand& command) {
   return part_of(whole, parse_integer("--devices", command.devices, 1, 1 << 24));
 }
 
+bool is_whole(const Ranking& ranking) {
+  return ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit &&
+         (!ranking.solver || ranking.solver->complete);
+}
+
 // Writes the ranking and describes it. `stopped`: why it is incomplete, if it is.
 Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
   std::string text = in_words(ranking, command.explain);
   if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
-  const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices &&
-                     ranking.size_choices.priced == ranking.size_choices.fit;
+  const bool whole = stopped == Stopped::No && is_whole(ranking);
   Outcome outcome{.exit_code = whole || stopped != Stopped::No ? exit_code_of(stopped) : kUndecided,
                   .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
@@ -133,6 +137,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   if (open)
     for (const OpenAxis& axis : open->axes) job.axes.push_back({.name = axis.name});
   PlaceOptions options = command.options;
+  options.limits.stop = stop;
   options.conditions = conditions_of(command, machine, job.axes);
   if (!command.strategy.empty()) options.own = parse_strategy(command.strategy, "--strategy");
   if (!command.present.empty()) {
@@ -154,9 +159,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   const Ranking ranking = open ? place(machine, *open, options) : place(machine, job, options);
   supervisor.take_floor();
   // A ranking that is whole is not cut short, even if the limit came while its last matrix was priced.
-  const bool whole =
-      ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit;
-  return outcome_of(command, ranking, whole ? Stopped::No : supervisor.stopped());
+  return outcome_of(command, ranking, is_whole(ranking) ? Stopped::No : supervisor.stopped());
 }
 
 }  // namespace chorale

@@ -25,9 +25,12 @@ std::string beyond_the_list(const Ranking& ranking, const RankingReport& report)
   if (ranking.priced < ranking.matrices)
     return fmt::format("; the ranking was cut short, {} of {} priced, so others may be better",
                        ranking.priced, counted(ranking.matrices, "matrix", "matrices"));
+  if (ranking.solver && !ranking.solver->complete)
+    return "; the solver was cut short, so other strategies may be cheaper, and other placements better";
   return fmt::format(
-      "; {} priced again, none is better",
-      ranking.matrices == 1 ? "the only matrix" : fmt::format("all {} matrices", report.matrices));
+      "; {} priced again, none is better{}",
+      ranking.matrices == 1 ? "the only matrix" : fmt::format("all {} matrices", report.matrices),
+      ranking.solver ? fmt::format(" by strategies of at most {} instructions", kMostCounted) : "");
 }
 
 // `stopped`: why not all was checked, if so.

@@ -127,6 +127,24 @@ std::string without_in_words(const Ranking& ranking) {
                            ranking.without_strategy, ranking.synthesis);
 }
 
+// What a solver found, what that proves, and what it took.
+std::string solver_in_words(const Ranking& ranking) {
+  if (!ranking.solver) return "";
+  const SolverReport& solver = *ranking.solver;
+  const std::string strategies = counted(solver.strategies, "strategy", "strategies");
+  std::string found = strategies;
+  if (!solver.complete)
+    found += " found until the limit, unproven: others may exist, and be cheaper";
+  else if (solver.nothing_longer)
+    found += ", any other and any longer one refuted";
+  else if (solver.strategies > 0)
+    found += fmt::format(", any other of at most {} instructions refuted; longer ones were not searched",
+                         kMostCounted);
+  return fmt::format("engine {}: {}; {}, {}, {:.3f} s\n", ranking.engine, found,
+                     counted(solver.calls, "solver call"), counted(solver.conflicts, "conflict"),
+                     solver.seconds);
+}
+
 // For a job whose sizes were chosen: a line for each of the best choices.
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
@@ -228,7 +246,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
     text += fmt::format("{}{} priced{}; {}, rules {}; {:.3f} s\n", ranking.priced == 1 ? "the only " : "all ",
                         ranking.priced == 1 ? "matrix" : counted(ranking.priced, "matrix", "matrices"),
                         without_in_words(ranking), ranking.algorithm, ranking.rules, ranking.seconds);
-  return text;
+  return text + solver_in_words(ranking);
 }
 
 }  // namespace chorale

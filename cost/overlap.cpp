@@ -10,7 +10,7 @@ namespace chorale {
 namespace {
 
 // Where a communication is.
-struct Progress {
+struct RunState {
   int repetitions = 1;
   double longer = 1;      // than one of the communication's own
   int done = 0;           // repetitions
@@ -31,13 +31,13 @@ struct Share {
 // Max-min fairness of paces: 1 is a communication's speed alone. All open ones rise together; where a path
 // is full, its communications keep their pace and the others rise on. `shares` is sorted by path, so that
 // the uses of one path follow each other.
-std::vector<double> paces(const std::vector<Communication>& all, const std::vector<Progress>& progress) {
+std::vector<double> paces(const std::vector<Communication>& all, const std::vector<RunState>& progress) {
   std::vector<double> pace(all.size(), 0);
   std::vector<bool> open(all.size(), false);
   std::vector<Share> shares;
   int left = 0;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    const Progress& at = progress[r];
+    const RunState& at = progress[r];
     if (!at.begun || at.ended || at.latency_us > 0) continue;
     open[r] = true;
     ++left;
@@ -78,13 +78,13 @@ std::vector<double> paces(const std::vector<Communication>& all, const std::vect
 // ones: kMostRepetitions bounds the events of all together.
 std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
   const double most = std::max(1, kMostRepetitions / std::max(1, static_cast<int>(all.size())));
-  std::vector<Progress> progress(all.size());
+  std::vector<RunState> progress(all.size());
   std::vector<TimeSpan> spans(all.size());
   double now = 0;
   // `longer` scales latencies and transfers alike, so the total of each communication is kept.
   // The next step that takes any time, or the end.
   const auto settle = [&](std::size_t r) {
-    Progress& at = progress[r];
+    RunState& at = progress[r];
     while (at.done < at.repetitions) {
       for (; at.step < all[r].steps.size(); ++at.step) {
         at.latency_us = all[r].steps[at.step].latency_us * at.longer;
@@ -120,7 +120,7 @@ std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
     if (!std::isfinite(next)) return spans;
     now += next;
     for (std::size_t r = 0; r < all.size(); ++r) {
-      Progress& at = progress[r];
+      RunState& at = progress[r];
       if (!at.begun || at.ended) continue;
       // What ends at the same time but for rounding ends now: otherwise an event would follow after no time.
       const bool over = left(r) <= next * (1 + 1e-12);

@@ -36,6 +36,7 @@ std::vector<std::string> names_of(const Hierarchy& hierarchy) {
 bool is_known(const FieldWords& words, const std::string& name) {
   return words.name == "algorithm" ? value_in(algorithms(), name).has_value()
          : words.name == "rules"   ? value_in(strategy_rules(), name).has_value()
+         : words.name == "engine"  ? value_in(place_engines(), name).has_value()
          : words.name == "synthesis"
              ? value_in(std::span<const Named<SynthesisKind>>(kSynthesisChoices), name).has_value()
              : true;

@@ -7,9 +7,15 @@ namespace {
 // Words of files of rankings, too (ir/json_ranking.cpp): a word that changes makes older files unreadable.
 constexpr Named<Algorithm> kAlgorithms[] = {
     {Algorithm::Ring, "ring"}, {Algorithm::Tree, "tree"}, {Algorithm::Auto, "auto"}};
+constexpr Named<PlaceEngine> kEngines[] = {
+    {PlaceEngine::Enumerate, "enumerate"}, {PlaceEngine::Sat, "sat"}, {PlaceEngine::Smt, "smt"}};
 constexpr Named<Rules> kStrategyRules[] = {{Rules::Paper, "paper"}, {Rules::Full, "full"}};
 
 }  // namespace
+
+std::span<const Named<PlaceEngine>> place_engines() {
+  return kEngines;
+}
 
 std::span<const Named<Algorithm>> algorithms() {
   return kAlgorithms;
@@ -26,6 +32,7 @@ std::span<const OptionRow<PlaceOptions>> place_rows() {
   static constexpr auto kAlgorithmChoices = choices_of(kAlgorithms);
   static constexpr auto kRuleChoices = choices_of(kStrategyRules);
   static constexpr auto kHierarchyChoices = choices_of(kSynthesisChoices);
+  static constexpr auto kEngineChoices = choices_of(kEngines);
   static constexpr OptionRow<O> kRows[] = {
       {{.name = "algorithm",
         .option = "--algo",
@@ -54,8 +61,13 @@ std::span<const OptionRow<PlaceOptions>> place_rows() {
       {{"given_order", "--given-order", "",
         "Inside of a level axes vary in the order of --axes only, the first slowest", OptionKind::Switch},
        member<O, &O::given_order>()},
-      {{"by_sat", "--sat", "", "Find the matrices by SAT instead of enumeration", OptionKind::Switch},
-       member<O, &O::matrices_by_sat>()},
+      {{.name = "engine",
+        .option = "--engine",
+        .help = "What lists matrices and strategies: enumeration, formulas in CaDiCaL, or bit vectors in Z3 "
+                "({}); a solver has strategies of at most 5 instructions",
+        .kind = OptionKind::Choice,
+        .choices = kEngineChoices},
+       member<O, &O::engine>()},
   };
   return kRows;
 }

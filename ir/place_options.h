@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 
 #include "ir/option.h"
 #include "ir/ranking.h"
+#include "ir/search_options.h"
 
 namespace chorale {
 
@@ -20,6 +22,17 @@ enum class Rules {
   Full,  // Figure 8 and nothing else
 };
 
+// What lists the matrices, and the strategies of an AllReduce: the same sets.
+enum class PlaceEngine {
+  // The strategies of any length are paths over states, of which the cheapest is the shortest path.
+  Enumerate,
+  // A formula in CaDiCaL, or bit vectors in Z3 (a plugin), asked length by length for strategies of at most
+  // kMostCounted instructions, which are then priced.
+  Sat,
+  Smt,
+};
+
+std::span<const Named<PlaceEngine>> place_engines();
 std::span<const Named<Algorithm>> algorithms();
 std::span<const Named<Rules>> strategy_rules();
 
@@ -35,9 +48,12 @@ struct PlaceOptions {
   // Of axes inside of a level only that in which they are given, the first slowest; else all where that
   // matters.
   bool given_order = false;
-  std::optional<ParallelismMatrix> present = {};        // priced beside the best
-  NamedStrategy own = {};                               // verified and priced beside the best; none: nothing
-  bool matrices_by_sat = false;                         // list them by the SAT encoding: the same, slower
+  std::optional<ParallelismMatrix> present = {};  // priced beside the best
+  NamedStrategy own = {};                         // verified and priced beside the best; none: nothing
+  PlaceEngine engine = PlaceEngine::Enumerate;
+  int most_instructions =
+      std::numeric_limits<int>::max();  // of a strategy; a solver lists kMostCounted at most
+  SolveLimits limits = {};              // of each question to a solver; what was found until then is ranked
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
   // Called with the ranking whenever it has one more matrix: what can be kept if the search is cut off.
   std::function<void(const Ranking&)> ranked = {};

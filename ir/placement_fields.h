@@ -183,6 +183,17 @@ struct Fields<RankedSizes> {
       field<&S::compute_us>({.most = kMostUs}), field<&S::communication_us>({.most = kMostUs})};
 };
 
+template <>
+struct Fields<SolverReport> {
+  using S = SolverReport;
+  static constexpr std::tuple all = {field<&S::strategies>({.most = kMostPrograms}),
+                                     field<&S::calls>({.most = kMostPrograms}),
+                                     field<&S::conflicts>({.most = kMostPrograms}),
+                                     field<&S::seconds>({.most = kMostSeconds}),
+                                     field<&S::complete>(),
+                                     field<&S::nothing_longer>()};
+};
+
 // What it says in sentences is written for people, and not read.
 template <>
 struct Fields<Ranking> {
@@ -194,6 +205,8 @@ struct Fields<Ranking> {
       field<&R::algorithm>({.longest = 40}),
       field<&R::rules>({.longest = 40}),
       field<&R::synthesis>({.longest = 40}),
+      field<&R::engine>({.longest = 40, .unless_default = true}),
+      field<&R::solver>({.unless_default = true}),
       field<&R::conditions>({.unless_default = true}),
       field<&R::matrices>({.most = kMostCount}),
       field<&R::priced>({.most = kMostCount}),

@@ -54,7 +54,8 @@ struct ReductionRanking {
   long long faster = 0;         // of these, than the AllReduce
   // The same count as `programs` over each of kSynthesisChoices, whichever was chosen.
   std::array<long long, std::size(kSynthesisChoices)> programs_over = {};
-  // Cheapest first; the first is proven to be the cheapest of any length over these levels.
+  // Cheapest first; the first is proven to be the cheapest of any length over these levels (of those that a
+  // solver has found: Ranking::solver).
   std::vector<RankedStrategy> strategies = {};
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of
   // strategies.
@@ -92,12 +93,28 @@ struct SizeChoices {
   bool operator==(const SizeChoices&) const = default;
 };
 
+// What a solver was asked for matrices and strategies, and what it showed. All false, 0: no solver was asked.
+struct SolverReport {
+  long long strategies = 0;  // found, of at most kMostCounted instructions, over all numbers of levels
+  long long calls = 0;
+  long long conflicts = 0;
+  double seconds = 0;
+  // No limit ended a call: these are all strategies of at most kMostCounted instructions, and all matrices.
+  bool complete = false;
+  bool nothing_longer = false;  // and it has refuted that there is a longer strategy
+  bool operator==(const SolverReport&) const = default;
+};
+
 struct Ranking {
   Hierarchy hierarchy = {};
   Job job = {};
   std::string algorithm = {};  // "ring", "tree", "auto"
   std::string rules = {};      // "paper", "full"
   std::string synthesis = name_of(SynthesisKind::Collapsed);
+  // "enumerate", "sat", "smt". With a solver, strategies are the cheapest of those that it has found; with
+  // enumeration, of any length.
+  std::string engine = "enumerate";
+  std::optional<SolverReport> solver = {};
   Conditions conditions = {};  // that matrices had to obey
   int matrices = 0;            // that fit and obey the conditions
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work

@@ -154,8 +154,10 @@ std::string in_words(const ParallelismMatrix& matrix, const std::vector<Axis>& a
 std::vector<std::string> sentences(const Ranking& ranking) {
   if (ranking.best.empty()) return {};
   const RankedMatrix& best = ranking.best.front();
-  std::vector<std::string> all = {"Best: " + in_words(best.matrix, ranking.job.axes, ranking.hierarchy) +
-                                  "."};
+  // Of a ranking that a limit cut short others may be better.
+  const bool whole = ranking.priced == ranking.matrices && (!ranking.solver || ranking.solver->complete);
+  std::vector<std::string> all = {(whole ? "Best: " : "Best so far: ") +
+                                  in_words(best.matrix, ranking.job.axes, ranking.hierarchy) + "."};
   for (const ReductionRanking& reduction : best.reductions)
     all.push_back(reduction_in_words(ranking, reduction) + ".");
   if (ranking.best.size() > 1) {

@@ -75,6 +75,7 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
   // What computes least first: if time runs out, these were seen.
   std::ranges::stable_sort(candidates, {}, [](const Candidate& each) { return each.sizes.compute_us; });
 
+  StrategySolver solver(options);  // of all choices: many have the same strategies
   Ranking best;
   double least = 0;
   std::vector<RankedSizes> ranked;
@@ -96,7 +97,8 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
     // The caller sees sizes and not matrices, so the counts of the inner ranking stay inside.
     inner.ranked = {};
     inner.progress = [&](int, int) { return !options.progress || options.progress(done, of); };
-    Ranking placed = rank_placements(hierarchy, candidate.job, inner);
+    Ranking placed = rank_placements(hierarchy, candidate.job, inner,
+                                     options.engine == PlaceEngine::Enumerate ? nullptr : &solver);
     // A ranking that was cut short may lack its best placement, so these sizes have no time.
     if (placed.priced < placed.matrices) break;  // stopped
     ++done;

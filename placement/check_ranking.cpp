@@ -43,7 +43,16 @@ PlaceOptions options_of(const Ranking& ranking) {
       .rules = value_in(strategy_rules(), ranking.rules).value_or(Rules::Full),
       .synthesis =
           value_in<SynthesisKind>(kSynthesisChoices, ranking.synthesis).value_or(SynthesisKind::Collapsed),
-      .conditions = ranking.conditions};
+      .conditions = ranking.conditions,
+      // Enumeration checks what a solver has found: the cheapest of as many instructions.
+      .most_instructions = ranking.engine == name_in(place_engines(), PlaceEngine::Enumerate)
+                               ? PlaceOptions().most_instructions
+                               : kMostCounted};
+}
+
+// A limit ended the solver's work: there may be cheaper strategies, and more of them, than it has found.
+bool is_cut_short(const Ranking& ranking) {
+  return ranking.solver && !ranking.solver->complete;
 }
 
 // Checks one placement. Faults are collected with the name of the placement and the reduction that they are
@@ -156,6 +165,7 @@ class Placement {
     const Reduction& wanted = ranking_.job.reductions[reduction.reduction];
     PlaceOptions options = options_;
     options.strategies = std::max<int>(1, static_cast<int>(reduction.strategies.size()));
+    const bool whole = !is_cut_short(ranking_);
     const ReductionRanking truth =
         rank_strategies(ranking_.hierarchy, ranking_.job, reduction.reduction, ranked_.matrix, options);
     if (!same(reduction.allreduce_us, truth.allreduce_us))
@@ -177,12 +187,13 @@ class Placement {
       if (stated != truth) refuse("states more than that it has no strategy");
       return;
     }
-    const SynthesisHierarchy whole = synthesis_hierarchy(
+    const SynthesisHierarchy all_levels = synthesis_hierarchy(
         ranking_.hierarchy, ranking_.job.axes, ranked_.matrix, wanted.axes, SynthesisKind::Collapsed);
     // Strategies of one reduction are over one cut, which its levels name.
-    const std::optional<std::vector<int>> cut = cut_of(reduction, whole);
+    const std::optional<std::vector<int>> cut = cut_of(reduction, all_levels);
     if (!cut)
-      return refuse("is split over {}, not over the levels that it names", fmt::join(whole.names(), ", "));
+      return refuse("is split over {}, not over the levels that it names",
+                    fmt::join(all_levels.names(), ", "));
     // Listed strategies are distinct, valid and priced right, and each takes as long as the one that is
     // computed at its place: so none that is cheaper is missing.
     std::set<Strategy> seen;
@@ -190,16 +201,17 @@ class Placement {
       const std::string before = place_;
       place_ += fmt::format(", strategy {}", s + 1);
       const std::size_t faults = report_.faults.size();
-      check(reduction.strategies[s], wanted, joined(whole, *cut), *cut);
+      check(reduction.strategies[s], wanted, joined(all_levels, *cut), *cut);
       if (!seen.insert(reduction.strategies[s].strategy()).second) refuse("is there twice");
-      if (faults == report_.faults.size() &&
+      if (whole && faults == report_.faults.size() &&
           (s >= truth.strategies.size() || !same(reduction.strategies[s].us, truth.strategies[s].us)))
         refuse("takes {} us, where one of {} us is the next cheapest", reduction.strategies[s].us,
                s < truth.strategies.size() ? truth.strategies[s].us : 0);
       place_ = before;
     }
-    if (std::tuple(reduction.programs, reduction.faster, reduction.programs_over) !=
-        std::tuple(truth.programs, truth.faster, truth.programs_over))
+    if (whole ? std::tuple(reduction.programs, reduction.faster, reduction.programs_over) !=
+                    std::tuple(truth.programs, truth.faster, truth.programs_over)
+              : reduction.programs > truth.programs || reduction.faster > truth.faster)
       refuse("there are {} of at most {} instructions, {} faster than one AllReduce",
              counted(truth.programs, "strategy", "strategies"), kMostCounted, truth.faster);
     check_own(reduction);
@@ -343,15 +355,15 @@ void check_against_all(const Ranking& ranking, const std::function<bool(int, int
       options.strategies = std::max<int>(options.strategies, static_cast<int>(reduction.strategies.size()));
   // If not all were priced, nothing is checked of the others.
   options.progress = [&](int done, int of) {
-    return ranking.priced == ranking.matrices && (!progress || progress(done, of));
+    return ranking.priced == ranking.matrices && !is_cut_short(ranking) && (!progress || progress(done, of));
   };
   const Ranking truth = rank_placements(ranking.hierarchy, ranking.job, options);
   report.matrices = truth.priced;
-  if (ranking.matrices != truth.matrices)
+  if (is_cut_short(ranking) ? ranking.matrices > truth.matrices : ranking.matrices != truth.matrices)
     return refuse(report, fmt::format("{} fit, not {}", counted(truth.matrices, "matrix", "matrices"),
                                       ranking.matrices));
   if (ranking.priced > ranking.matrices) return refuse(report, "more matrices are priced than fit");
-  if (ranking.priced < ranking.matrices || truth.priced < truth.matrices) return;
+  if (is_cut_short(ranking) || ranking.priced < ranking.matrices || truth.priced < truth.matrices) return;
   if (ranking.without_strategy != truth.without_strategy)
     return refuse(report, fmt::format("{} without a strategy, not {}",
                                       counted(truth.without_strategy, "matrix is", "matrices are"),

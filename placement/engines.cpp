@@ -1,6 +1,6 @@
-// Engines share the names of instructions and nothing else. A solver searches length by length for a sequence
-// that ends at the goal, what it finds is blocked, and its last Unsat shows that there is no other; one more
-// question, for any legal sequence that is longer, ends the list.
+// A solver searches length by length for a sequence that ends at the goal, what it finds is blocked, and its
+// last Unsat shows that there is no other; one more question, for any legal sequence that is longer, ends the
+// list.
 //
 // All levels are of size 2, as in the space. The exploration has the meaning of instructions from the
 // verifier (semantics/reduction.h), the encodings define their own. Solvers ignore detours (Rules::Paper):
@@ -8,11 +8,13 @@
 #include "placement/engines.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 
 #include "encoder/strategy_encoding.h"
 #include "encoder/strategy_smt_encoding.h"
+#include "placement/matrices.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 #include "solvers/smt_solver.h"
@@ -30,6 +32,7 @@ class SequenceFinder {
   // A sequence of exactly this length that ends at the goal, or any legal one; not one that was blocked.
   virtual Verdict find(int length, bool at_goal, std::vector<int>& found) = 0;
   virtual void block(const std::vector<int>& beginning) = 0;
+  virtual std::int64_t conflicts() const = 0;  // so far
 };
 
 class SatFinder : public SequenceFinder {
@@ -55,6 +58,8 @@ class SatFinder : public SequenceFinder {
       clause.push_back(-encoding_.chosen(static_cast<int>(t), beginning[t]));
     solver_->add(clause);
   }
+
+  std::int64_t conflicts() const override { return solver_->conflicts(); }
 
  private:
   StrategyEncoding encoding_;
@@ -88,6 +93,8 @@ class SmtFinder : public SequenceFinder {
     session_->add(clause + "))");
   }
 
+  std::int64_t conflicts() const override { return session_->conflicts(); }
+
  private:
   StrategySmtEncoding encoding_;
   std::unique_ptr<SmtSession> session_;
@@ -103,19 +110,21 @@ struct Model {
   DeviceGroups reduced = {};
 };
 
-// A machine of 2^levels devices, all of which are to hold the sum over all.
-Model model_of(int levels) {
+// A machine of 2^levels devices, all of which are to hold the sum over all; by these groupings, or by all.
+Model model_of(int levels, const std::vector<StrategyInstruction>& groupings) {
   Model model{.devices = 1 << levels};
   std::vector<int> sizes(levels + 1, 2), all(model.devices);
   sizes[0] = 1;
   for (int d = 0; d < model.devices; ++d) all[d] = d;
   model.reduced = {all};
-  for (const Grouping& grouping : all_groupings(sizes))
+  for (const Grouping& grouping : all_groupings(sizes)) {
+    if (!groupings.empty() && std::ranges::find(groupings, grouping.name) == groupings.end()) continue;
     for (Operation operation : kAllOperations) {
       model.names.push_back(grouping.name);
       model.names.back().operation = operation;
       model.instructions.push_back({operation, grouping.groups});
     }
+  }
   return model;
 }
 
@@ -143,12 +152,18 @@ int detour(const Model& model, const std::vector<int>& sequence) {
 
 StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder& finder) {
   StrategySet result;
+  std::vector<int> found;
+  const auto find = [&](int length, bool at_goal) {
+    ++result.calls;
+    const Verdict verdict = finder.find(length, at_goal, found);
+    result.conflicts = finder.conflicts();
+    return verdict;
+  };
   for (int length = 1; length <= most; ++length) {
     finder.extend();
-    std::vector<int> found;
     Verdict verdict;
     // What is found is blocked, as it is or by its detour, so this ends: there are finitely many sequences.
-    while ((verdict = finder.find(length, true, found)) == Verdict::Sat) {
+    while ((verdict = find(length, true)) == Verdict::Sat) {
       const int end = rules == Rules::Paper ? detour(model, found) : 0;
       if (end > 0) found.resize(end);
       finder.block(found);
@@ -158,55 +173,90 @@ StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder&
     }
     if (verdict == Verdict::Unknown) return result;
   }
+  result.complete = true;
   // Is there any longer sequence? At the goal nothing is legal any more, so one has not reached it before its
   // end.
   finder.extend();
-  std::vector<int> found;
   Verdict verdict;
   // Under Rules::Paper a sequence with a detour proves nothing, and is skipped; one without ends the search.
-  while ((verdict = finder.find(most + 1, false, found)) == Verdict::Sat) {
+  while ((verdict = find(most + 1, false)) == Verdict::Sat) {
     const int end = rules == Rules::Paper ? detour(model, found) : 0;
     if (end == 0) break;
     found.resize(end);
     finder.block(found);
   }
-  result.complete = verdict != Verdict::Unknown;
   result.nothing_longer = verdict == Verdict::Unsat;
+  return result;
+}
+
+// Along the edges of the space; its charges are what a machine prices.
+PricedStrategy along(const StrategySpace& space, const Strategy& strategy) {
+  PricedStrategy result{.instructions = strategy};
+  int state = space.start();
+  for (const StrategyInstruction& instruction : strategy) {
+    const auto edge = std::ranges::find(space.edges(state), instruction, &StrategySpace::Edge::instruction);
+    if (edge == space.edges(state).end())
+      throw std::logic_error("a solver found a strategy that the space does not have");
+    result.charges.push_back(edge->charge);
+    state = edge->to;
+  }
   return result;
 }
 
 }  // namespace
 
-StrategySet find_strategies(int levels, Rules rules, int most, StrategyEngine engine,
-                            const SolveLimits& limits) {
-  StrategySet result;
-  if (engine == StrategyEngine::Enumeration) {
-    const auto space = StrategySpace::of(levels);
-    result.strategies = all_strategies(*space, rules, most);
-    result.complete = true;
-    // Paths in the space that do not lead to the goal are not in it, so the longest one decides.
-    const int longest = space->longest();
-    result.nothing_longer = longest <= most;
-    // Without detours the longest may be shorter. That is seen by counting all, which is done up to three
-    // levels.
-    if (!result.nothing_longer && rules == Rules::Paper && levels <= 3) {
-      const std::vector<long long> counts = count_strategies(*space, rules, longest);
-      result.nothing_longer =
-          std::all_of(counts.begin() + most + 1, counts.end(), [](long long n) { return n == 0; });
-    }
-  } else {
-    const Model model = model_of(levels);
-    std::unique_ptr<SequenceFinder> finder;
-    if (engine == StrategyEngine::Sat)
-      finder = std::make_unique<SatFinder>(StrategyEncoding(model.devices, model.instructions, model.reduced),
-                                           limits);
-    else
-      finder = std::make_unique<SmtFinder>(
-          StrategySmtEncoding(model.devices, model.instructions, model.reduced), limits);
-    result = by_solver(model, rules, most, *finder);
-  }
+StrategySet find_strategies(int levels, Rules rules, int most, PlaceEngine engine, const SolveLimits& limits,
+                            const std::vector<StrategyInstruction>& groupings) {
+  const Model model = model_of(levels, groupings);
+  std::unique_ptr<SequenceFinder> finder;
+  if (engine == PlaceEngine::Sat)
+    finder = std::make_unique<SatFinder>(StrategyEncoding(model.devices, model.instructions, model.reduced),
+                                         limits);
+  else
+    finder = std::make_unique<SmtFinder>(
+        StrategySmtEncoding(model.devices, model.instructions, model.reduced), limits);
+  StrategySet result = by_solver(model, rules, most, *finder);
   sort_by_length(result.strategies);
   return result;
+}
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point started) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+}  // namespace
+
+const std::vector<PricedStrategy>& StrategySolver::strategies(
+    const StrategySpace& space, const std::vector<StrategyInstruction>& groupings) {
+  const auto [at, added] = found_.try_emplace({space.levels(), groupings});
+  if (!added) return at->second;
+  const auto started = std::chrono::steady_clock::now();
+  const StrategySet set = find_strategies(space.levels(), options_.rules, kMostCounted, options_.engine,
+                                          options_.limits, groupings);
+  for (const Strategy& strategy : set.strategies) at->second.push_back(along(space, strategy));
+  report_.strategies += std::ssize(set.strategies);
+  report_.calls += set.calls;
+  report_.conflicts += set.conflicts;
+  report_.seconds += seconds_since(started);
+  report_.complete = report_.complete && set.complete;
+  report_.nothing_longer = set.nothing_longer && (report_.nothing_longer || found_.size() == 1);
+  return at->second;
+}
+
+// Formulas of matrices are the same for both; with Smt they go to Z3's SAT solver.
+std::vector<ParallelismMatrix> StrategySolver::matrices(const Hierarchy& hierarchy,
+                                                        const std::vector<Axis>& axes,
+                                                        const Conditions& conditions) {
+  const auto started = std::chrono::steady_clock::now();
+  const auto solver = make_solver(options_.engine == PlaceEngine::Sat ? Solver::Cadical : Solver::Z3);
+  const SolvedMatrices solved = solve_matrices(hierarchy, axes, conditions, *solver, options_.limits);
+  report_.calls += solved.calls;
+  report_.conflicts += solver->conflicts();
+  report_.seconds += seconds_since(started);
+  report_.complete = report_.complete && solved.complete;
+  return solved.matrices;
 }
 
 }  // namespace chorale

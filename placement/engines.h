@@ -1,7 +1,10 @@
-// All reduction strategies of a model, by engines that share nothing but the groups: exploration by the
-// verifier's rules (strategy_space.h), a CNF encoding in CaDiCaL, and bit vectors in Z3.
+// All reduction strategies of a model by a solver: a formula in CaDiCaL, or bit vectors in Z3. The encodings
+// share the names of instructions with the exploration by the verifier's rules (strategy_space.h), and
+// nothing else.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "placement/strategy_space.h"
@@ -9,21 +12,42 @@
 
 namespace chorale {
 
-enum class StrategyEngine { Enumeration, Sat, Smt };
-
 struct StrategySet {
   // of at most the given number of instructions; by length, then lexicographically
   std::vector<Strategy> strategies = {};
   bool complete = false;  // no limit ended the work
-  // Shown to be all there are. By exploration: no longer strategy exists. By a solver: it has refuted that
-  // there is any longer sequence of valid instructions, wherever it leads. False proves nothing.
+  // Shown to be all there are: the solver has refuted that there is any longer sequence of valid
+  // instructions, wherever it leads. False proves nothing.
   bool nothing_longer = false;
+  long long calls = 0, conflicts = 0;
 };
 
-// levels >= 1, each of size 2. Solvers are asked length by length; what they find is blocked and they are
-// asked again, until they refute that there is more. Under Rules::Paper a detour is blocked with everything
-// that begins like it.
-StrategySet find_strategies(int levels, Rules, int most_instructions, StrategyEngine,
-                            const SolveLimits& = {});
+// levels >= 1, each of size 2; with instructions of these groupings alone (their operations do not count;
+// none: of all). The solver of PlaceEngine::Sat or Smt is asked length by length; what it finds is blocked
+// and it is asked again, until it refutes that there is more. Under Rules::Paper a detour is blocked with
+// everything that begins like it.
+StrategySet find_strategies(int levels, Rules, int most_instructions, PlaceEngine, const SolveLimits& = {},
+                            const std::vector<StrategyInstruction>& groupings = {});
+
+// What a ranking asks of a solver: each set of strategies once, and the matrices. Priced on the space of the
+// same levels, which has every strategy; one that it had not would be a bug, and stops the program.
+class StrategySolver {
+ public:
+  // Of options: the engine, a solver's; the rules, and the limits.
+  explicit StrategySolver(const PlaceOptions& options) : options_(options) {}
+
+  // The strategies of at most kMostCounted instructions over the space's levels, with their charges on it.
+  const std::vector<PricedStrategy>& strategies(const StrategySpace&,
+                                                const std::vector<StrategyInstruction>& groupings);
+  std::vector<ParallelismMatrix> matrices(const Hierarchy&, const std::vector<Axis>&, const Conditions&);
+
+  // Of all that was asked so far. It is complete before the first question.
+  const SolverReport& report() const { return report_; }
+
+ private:
+  const PlaceOptions options_;
+  SolverReport report_{.complete = true};
+  std::map<std::pair<int, std::vector<StrategyInstruction>>, std::vector<PricedStrategy>> found_ = {};
+};
 
 }  // namespace chorale

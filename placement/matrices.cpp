@@ -1,7 +1,7 @@
 // Enumeration splits the fan-out of one level after the other among the axes, and gives up by the number of
 // visits, not of matrices: conditions can leave few of very many. The SAT search is a second, independent
-// method for the same set, kept to check the first: a product of factors is not a sum, so the memory
-// conditions are learnt from matrices that break them.
+// method for the same set: a product of factors is not a sum, so the memory conditions are learnt from
+// matrices that break them.
 #include "placement/matrices.h"
 
 #include <fmt/format.h>
@@ -142,37 +142,35 @@ std::vector<ParallelismMatrix> all_matrices(const Hierarchy& hierarchy, const st
   return found;
 }
 
-std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
-                                                   const Conditions& conditions, const SolveLimits& limits,
-                                                   bool& proven) {
+SolvedMatrices solve_matrices(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
+                              const Conditions& conditions, SatSolver& solver, const SolveLimits& limits) {
   require_fitting_axes(hierarchy, axes);
   const MatrixEncoding encoding(hierarchy, axes, conditions);
-  const auto solver = make_solver();
-  solver->add(encoding.formula());
-  std::vector<ParallelismMatrix> found;
-  proven = true;
+  solver.add(encoding.formula());
+  SolvedMatrices found;
   while (true) {
-    const Verdict verdict = solver->solve({}, limits);
+    ++found.calls;
+    const Verdict verdict = solver.solve({}, limits);
     if (verdict != Verdict::Sat) {
-      proven = verdict == Verdict::Unsat;
+      found.complete = verdict == Verdict::Unsat;
       break;
     }
-    const auto value = [&](Lit variable) { return solver->value(variable); };
+    const auto value = [&](Lit variable) { return solver.value(variable); };
     const ParallelismMatrix matrix = encoding.decode(value);
     // Memory is learnt from what breaks it. Excluded are all matrices whose factors inside are multiples of
     // these: this one, so that the loop ends, and others that need as much or more.
     bool fits = true;
     for (const Conditions::Memory& memory : conditions.memory)
       if (!meets(matrix, memory)) {
-        solver->add(encoding.no_larger_inside(matrix, memory.axes, memory.level));
+        solver.add(encoding.no_larger_inside(matrix, memory.axes, memory.level));
         fits = false;
       }
     if (!fits) continue;
-    solver->add(encoding.another(matrix));
-    found.push_back(matrix);
-    if (found.size() > kMostMatrices) refuse_too_many();
+    solver.add(encoding.another(matrix));
+    found.matrices.push_back(matrix);
+    if (found.matrices.size() > kMostMatrices) refuse_too_many();
   }
-  std::sort(found.begin(), found.end());
+  std::sort(found.matrices.begin(), found.matrices.end());
   return found;
 }
 

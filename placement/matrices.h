@@ -22,9 +22,14 @@ bool obeys(const ParallelismMatrix&, const Conditions&);
 std::vector<ParallelismMatrix> all_matrices(const Hierarchy&, const std::vector<Axis>&,
                                             const Conditions& = {});
 
-// The same set by a SAT solver over the prime factors (encoder/matrix_encoding.h). `proven` becomes false if
-// a limit stopped it.
-std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy&, const std::vector<Axis>&,
-                                                   const Conditions&, const SolveLimits&, bool& proven);
+struct SolvedMatrices {
+  std::vector<ParallelismMatrix> matrices = {};  // sorted
+  bool complete = false;                         // no limit ended the work: the solver has refuted any other
+  long long calls = 0;
+};
+
+// The same set by a SAT solver over the prime factors (encoder/matrix_encoding.h).
+SolvedMatrices solve_matrices(const Hierarchy&, const std::vector<Axis>&, const Conditions&, SatSolver&,
+                              const SolveLimits& = {});
 
 }  // namespace chorale

@@ -47,18 +47,35 @@ struct Cheapest {
   }
 };
 
+// Of an AllReduce, over the levels of a cut: all that the solver has found, with charges on the space. None
+// where the hierarchy can name no grouping.
+std::vector<PricedStrategy> solved(StrategySolver& solver, const ParallelismMatrix& matrix,
+                                   const Reduction& reduction, SynthesisKind synthesis,
+                                   const std::vector<int>& cut, const StrategySpace& space) {
+  if (synthesis == SynthesisKind::Collapsed) return solver.strategies(space, {});
+  const auto groupings = groupings_of_kind(synthesis, matrix, reduction.axes, cut);
+  return groupings.empty() ? std::vector<PricedStrategy>() : solver.strategies(space, groupings);
+}
+
 // The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter
-// what it gathers, which take as long.
+// what it gathers, which take as long. Those that scatter are few, and listed without a solver.
 Cheapest cheapest(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
-                  const PlaceOptions& options, int most) {
+                  const PlaceOptions& options, StrategySolver* solver, int most) {
   Cheapest best;
   for (std::vector<int>& cut : level_cuts(static_cast<int>(reduced_levels(matrix, reduction.axes).size()))) {
     const ReductionPrice pricing(hierarchy, matrix, reduction, options.algorithm, cut);
     const auto space = space_of(options.synthesis, matrix, reduction, cut);
-    Cheapest found{std::move(cut),
-                   reduction.goal == Goal::AllReduce
-                       ? cheapest_strategies(*space, prices(pricing, *space), options.rules, most)
-                       : cheapest_scatters(*space, prices(pricing, *space), most)};
+    const std::vector<double> by_charge = prices(pricing, *space);
+    Cheapest found;
+    if (reduction.goal != Goal::AllReduce)
+      found.strategies = cheapest_scatters(*space, by_charge, most);
+    else if (solver != nullptr)
+      found.strategies =
+          cheapest_of(solved(*solver, matrix, reduction, options.synthesis, cut, *space), by_charge, most);
+    else
+      found.strategies =
+          cheapest_strategies(*space, by_charge, options.rules, most, options.most_instructions);
+    found.cut = std::move(cut);
     if (best.cut.empty() || found.us() < best.us()) best = std::move(found);
   }
   return best;
@@ -77,13 +94,14 @@ StepTime exchange(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, c
 // Side by side each reduction runs as it would alone: strategies that yield links to each other would be a
 // search of their own, and are not tried.
 std::vector<ReductionSteps> cheapest_steps(const Hierarchy& hierarchy, const Job& job,
-                                           const ParallelismMatrix& matrix, const PlaceOptions& options) {
+                                           const ParallelismMatrix& matrix, const PlaceOptions& options,
+                                           StrategySolver* solver) {
   std::vector<ReductionSteps> result;
   for (const Reduction& reduction : job.reductions) {
     result.emplace_back();
     if (is_exchange(reduction.goal) || reduced_levels(matrix, reduction.axes).empty()) continue;
     // As many as will be listed, since of equal ones the first is another then.
-    Cheapest found = cheapest(hierarchy, matrix, reduction, options, std::max(options.strategies, 1));
+    Cheapest found = cheapest(hierarchy, matrix, reduction, options, solver, std::max(options.strategies, 1));
     if (found.strategies.empty()) return {};
     const auto space = space_of(options.synthesis, matrix, reduction, found.cut);
     std::vector<ChargedInstruction> steps = steps_of(found.strategies.front(), *space);
@@ -96,8 +114,8 @@ std::vector<ReductionSteps> cheapest_steps(const Hierarchy& hierarchy, const Job
 // Of reductions that run side by side: when each does, and what that makes of the sums.
 // one_by_one_us is what the same strategies take in sequence, to show what overlapping brings.
 void lay_side_by_side(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options,
-                      RankedMatrix& ranked) {
-  const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, ranked.matrix, options);
+                      StrategySolver* solver, RankedMatrix& ranked) {
+  const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, ranked.matrix, options, solver);
   const Iteration all = iteration(hierarchy, job, ranked.matrix, options.algorithm, doings);
   for (std::size_t r = 0; r < job.reductions.size(); ++r) {
     ReductionRanking& reduction = ranked.reductions[r];
@@ -113,9 +131,9 @@ void lay_side_by_side(const Hierarchy& hierarchy, const Job& job, const PlaceOpt
 
 // The least time of each reduction; only the sum is kept while matrices are compared.
 double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMatrix& matrix,
-                const PlaceOptions& options) {
+                const PlaceOptions& options, StrategySolver* solver) {
   if (overlaps(job)) {
-    const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, matrix, options);
+    const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, matrix, options, solver);
     return doings.empty() ? std::numeric_limits<double>::infinity()
                           : iteration(hierarchy, job, matrix, options.algorithm, doings).us;
   }
@@ -125,7 +143,7 @@ double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMat
     if (reduced_levels(matrix, reduction.axes).empty()) continue;
     sum += reduction.times * (is_exchange(reduction.goal)
                                   ? exchange(hierarchy, matrix, reduction).us
-                                  : cheapest(hierarchy, matrix, reduction, options, 1).us());
+                                  : cheapest(hierarchy, matrix, reduction, options, solver, 1).us());
   }
   return sum;
 }
@@ -139,10 +157,9 @@ bool knows_places(const Level& level) {
   return level.link.shape == LinkModel::Shape::Ring || shared(level.link.exit) || shared(level.link.detour);
 }
 
-}  // namespace
-
-ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int reduction,
-                                 const ParallelismMatrix& matrix, const PlaceOptions& options) {
+ReductionRanking rank_reduction(const Hierarchy& hierarchy, const Job& job, int reduction,
+                                const ParallelismMatrix& matrix, const PlaceOptions& options,
+                                StrategySolver* solver) {
   const Reduction& wanted = job.reductions[reduction];
   ReductionRanking ranking{.reduction = reduction, .levels = {"root"}, .sizes = {1}};
   if (reduced_levels(matrix, wanted.axes).empty()) return ranking;
@@ -152,7 +169,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     ranking.exchange = priced_at({}, time);
     return ranking;
   }
-  const Cheapest found = cheapest(hierarchy, matrix, wanted, options, std::max(options.strategies, 1));
+  const Cheapest found =
+      cheapest(hierarchy, matrix, wanted, options, solver, std::max(options.strategies, 1));
   const ReductionPrice pricing(hierarchy, matrix, wanted, options.algorithm, found.cut);
   const SynthesisHierarchy levels = joined(
       synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), found.cut);
@@ -163,10 +181,15 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   ranking.allreduce_us = pricing.time(pricing.whole(single_operation(wanted.goal))).us;
   for (std::size_t k = 0; sums && k < std::size(kSynthesisChoices); ++k) {
     const auto over = space_of(kSynthesisChoices[k].value, matrix, wanted, found.cut);
+    const bool asked = kSynthesisChoices[k].value == options.synthesis;
+    // Of the kind that was asked for, those that were found.
     const Count count =
-        count_cheaper(*over, prices(pricing, *over), options.rules, kMostCounted, ranking.allreduce_us);
+        solver != nullptr && asked
+            ? count_cheaper(solved(*solver, matrix, wanted, options.synthesis, found.cut, *over),
+                            prices(pricing, *over), ranking.allreduce_us)
+            : count_cheaper(*over, prices(pricing, *over), options.rules, kMostCounted, ranking.allreduce_us);
     ranking.programs_over[k] = count.all;
-    if (kSynthesisChoices[k].value != options.synthesis) continue;
+    if (!asked) continue;
     ranking.programs = count.all;
     ranking.faster = count.cheaper;
   }
@@ -192,14 +215,12 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   return ranking;
 }
 
-namespace {
-
 // With its strategies, and what it takes in all.
 RankedMatrix in_full(const Hierarchy& hierarchy, const Job& job, const ParallelismMatrix& matrix,
-                     const PlaceOptions& options) {
+                     const PlaceOptions& options, StrategySolver* solver) {
   RankedMatrix ranked{.matrix = matrix};
   for (int r = 0; r < static_cast<int>(job.reductions.size()); ++r) {
-    ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options));
+    ranked.reductions.push_back(rank_reduction(hierarchy, job, r, matrix, options, solver));
     const ReductionRanking& reduction = ranked.reductions.back();
     ranked.allreduce_us += job.reductions[r].times * reduction.allreduce_us;
     ranked.us += job.reductions[r].times * least_us(reduction);
@@ -207,27 +228,49 @@ RankedMatrix in_full(const Hierarchy& hierarchy, const Job& job, const Paralleli
         !reduced_levels(matrix, job.reductions[r].axes).empty())
       ranked.reductions.back().own = evaluated(hierarchy, job, r, matrix, options.algorithm, options.own);
   }
-  if (overlaps(job)) lay_side_by_side(hierarchy, job, options, ranked);
+  if (overlaps(job)) lay_side_by_side(hierarchy, job, options, solver, ranked);
   return ranked;
 }
 
 }  // namespace
 
+ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int reduction,
+                                 const ParallelismMatrix& matrix, const PlaceOptions& options) {
+  return rank_reduction(hierarchy, job, reduction, matrix, options, nullptr);
+}
+
 Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
+  if (options.engine == PlaceEngine::Enumerate) return rank_placements(hierarchy, job, options, nullptr);
+  StrategySolver solver(options);
+  return rank_placements(hierarchy, job, options, &solver);
+}
+
+Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options,
+                        StrategySolver* solver) {
   const auto started = std::chrono::steady_clock::now();
   Ranking ranking{.hierarchy = hierarchy,
                   .job = job,
                   .algorithm = name_in(algorithms(), options.algorithm),
                   .rules = name_in(strategy_rules(), options.rules),
                   .synthesis = name_of(options.synthesis),
+                  .engine = name_in(place_engines(), options.engine),
                   .conditions = options.conditions};
-  bool proven = true;  // without a limit it is
   const std::vector<ParallelismMatrix> matrices =
-      options.matrices_by_sat ? all_matrices_by_sat(hierarchy, job.axes, options.conditions, {}, proven)
-                              : all_matrices(hierarchy, job.axes, options.conditions);
-  if (matrices.empty())
+      solver != nullptr ? solver->matrices(hierarchy, job.axes, options.conditions)
+                        : all_matrices(hierarchy, job.axes, options.conditions);
+  const auto report = [&] {
+    if (solver == nullptr) return;
+    ranking.solver = solver->report();
+    // Strategies that were not asked for yet are neither found nor refuted.
+    const bool priced = ranking.priced == ranking.matrices;
+    ranking.solver->complete = ranking.solver->complete && priced;
+    ranking.solver->nothing_longer = ranking.solver->nothing_longer && priced;
+  };
+  const auto is_cut_short = [&] { return solver != nullptr && !solver->report().complete; };
+  if (matrices.empty() && !is_cut_short())
     throw InputError("placement", "no parallelism matrix obeys the conditions", "drop one of them");
   ranking.matrices = static_cast<int>(matrices.size());
+  report();
   if (options.ranked) options.ranked(ranking);  // before strategies over that many levels are explored
   struct Candidate {
     double us;
@@ -239,13 +282,15 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   std::vector<Candidate> order;
   for (int m = 0; m < ranking.matrices; ++m) {
     if (options.progress && !options.progress(m, ranking.matrices)) break;
-    ++ranking.priced;
     Candidate best{std::numeric_limits<double>::infinity(), m, {}};
     for (ParallelismMatrix& ordered :
          options.given_order ? std::vector{matrices[m]} : in_all_orders(matrices[m], orders_matter))
-      if (const double us = least_us(hierarchy, job, ordered, options);
+      if (const double us = least_us(hierarchy, job, ordered, options, solver);
           rounded_price(us) < rounded_price(best.us))
         best = {us, m, std::move(ordered)};
+    // The solver had no time to find the first strategy: there may be one.
+    if (!std::isfinite(best.us) && is_cut_short()) break;
+    ++ranking.priced;
     if (std::isfinite(best.us))
       order.push_back(std::move(best));
     else
@@ -256,12 +301,14 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
     return std::pair(rounded_price(a.us), a.matrix) < std::pair(rounded_price(b.us), b.matrix);
   });
   order.resize(std::min<std::size_t>(order.size(), static_cast<std::size_t>(std::max(options.top, 1))));
-  if (options.present) ranking.present = in_full(hierarchy, job, *options.present, options);
+  report();
+  if (options.present) ranking.present = in_full(hierarchy, job, *options.present, options, solver);
   for (const Candidate& each : order) {
-    ranking.best.push_back(in_full(hierarchy, job, each.ordered, options));
+    ranking.best.push_back(in_full(hierarchy, job, each.ordered, options, solver));
     ranking.best.back().us = overlaps(job) ? ranking.best.back().us : each.us;
     if (options.ranked) options.ranked(ranking);
   }
+  report();
   ranking.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return ranking;
 }

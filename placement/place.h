@@ -3,6 +3,7 @@
 
 #include "cost/simulator.h"
 #include "ir/place_options.h"
+#include "placement/engines.h"
 #include "placement/strategy_space.h"
 
 namespace chorale {
@@ -18,9 +19,11 @@ namespace chorale {
 // kMostVerifiedDevices devices (see strategy_fault). Throws InputError if the axes do not fit, or if no
 // matrix obeys the conditions.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
+// With the solver of options.engine, which keeps what it has found for the next ranking; null: enumeration.
+Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&, StrategySolver*);
 
-// One reduction under one matrix: options.strategies strategies, cheapest first; none where the hierarchy has
-// none.
+// One reduction under one matrix: options.strategies strategies, cheapest first, by enumeration; none where
+// the hierarchy has none.
 ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
                                  const PlaceOptions&);
 

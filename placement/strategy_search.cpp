@@ -91,6 +91,28 @@ Count count_cheaper(const StrategySpace& space, const std::vector<double>& price
 
 namespace {
 
+double price_of(const PricedStrategy& strategy, const std::vector<double>& prices) {
+  double price = 0;
+  for (int charge : strategy.charges) price += prices[charge];
+  return price;
+}
+
+}  // namespace
+
+Count count_cheaper(const std::vector<PricedStrategy>& strategies, const std::vector<double>& prices,
+                    double than) {
+  Count count;
+  for (const PricedStrategy& strategy : strategies) {
+    const double price = price_of(strategy, prices);
+    if (!std::isfinite(price)) continue;
+    ++count.all;
+    count.cheaper += rounded_price(price) < rounded_price(than);
+  }
+  return count;
+}
+
+namespace {
+
 // Sums of the same numbers in another order are equal, and then the shorter comes first.
 // Rounded to twelve digits before they are compared, or equal strategies would change places by compiler.
 void sort_by_price(std::vector<PricedStrategy>& strategies) {
@@ -104,7 +126,7 @@ void sort_by_price(std::vector<PricedStrategy>& strategies) {
 }  // namespace
 
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, const std::vector<double>& prices,
-                                                Rules rules, int most) {
+                                                Rules rules, int most, int longest) {
   // What is still to be paid from each state on, by one pass from the goal backwards.
   std::vector<double> remaining(space.states(), std::numeric_limits<double>::infinity());
   remaining[space.goal()] = 0;
@@ -119,6 +141,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
     int before;  // in `walked`, -1 at the start
     const StrategySpace::Edge* edge;
     double price;
+    int length = 0;
   };
   // Paths share their beginnings, and none is forgotten, so each is written down once.
   std::vector<Walked> walked = {{space.start(), -1, nullptr, 0}};
@@ -141,6 +164,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
       result.push_back(std::move(found));
       continue;
     }
+    if (walked[at].length == longest) continue;
     // Whether a step is a detour depends on the entire path, so it is walked back.
     std::vector<int> path;
     if (rules == Rules::Paper) {
@@ -151,12 +175,21 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
       if (rules == Rules::Paper && is_detour(space, path, edge.to)) continue;
       const double price = walked[at].price + prices[edge.charge];
       if (!std::isfinite(price + remaining[edge.to])) continue;
-      walked.push_back({edge.to, at, &edge, price});
+      walked.push_back({edge.to, at, &edge, price, walked[at].length + 1});
       open.push({price + remaining[edge.to], static_cast<int>(walked.size()) - 1});
     }
   }
   sort_by_price(result);
   return result;
+}
+
+std::vector<PricedStrategy> cheapest_of(std::vector<PricedStrategy> strategies,
+                                        const std::vector<double>& prices, int most) {
+  for (PricedStrategy& strategy : strategies) strategy.price = price_of(strategy, prices);
+  std::erase_if(strategies, [](const PricedStrategy& each) { return !std::isfinite(each.price); });
+  sort_by_price(strategies);
+  if (static_cast<int>(strategies.size()) > most) strategies.resize(static_cast<std::size_t>(most));
+  return strategies;
 }
 
 // Few: the combinations of joined levels and their orders.

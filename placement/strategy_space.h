@@ -6,6 +6,7 @@
 // the price of its edges only: an edge has a Charge: what an instruction moves, level by level.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -80,24 +81,32 @@ std::vector<long long> count_strategies(const StrategySpace&, Rules, int most_in
 // To twelve digits: sums of the same numbers in another order are the same price.
 double rounded_price(double);
 
-// Counts of strategies of at most a number of instructions; and of these, those cheaper than a price.
-struct Count {
-  long long all = 0, cheaper = 0;
-};
-Count count_cheaper(const StrategySpace&, const std::vector<double>& prices, Rules, int most_instructions,
-                    double than);
-
 struct PricedStrategy {
   Strategy instructions = {};
   std::vector<int> charges = {};
   double price = 0;
 };
 
+// Counts of strategies of at most a number of instructions; and of these, those cheaper than a price.
+struct Count {
+  long long all = 0, cheaper = 0;
+};
+Count count_cheaper(const StrategySpace&, const std::vector<double>& prices, Rules, int most_instructions,
+                    double than);
+// The same of a list of strategies, by their charges.
+Count count_cheaper(const std::vector<PricedStrategy>&, const std::vector<double>& prices, double than);
+
 // The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an
 // instruction cannot be done. Where prices are the same but for rounding, the shorter comes first. A path
-// search whose estimate is the true remaining price, so what comes first is proven to be cheapest.
+// search whose estimate is the true remaining price, so what comes first is proven to be cheapest. With
+// `longest`, of at most so many instructions.
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
-                                                Rules, int most);
+                                                Rules, int most,
+                                                int longest = std::numeric_limits<int>::max());
+
+// The same of a list of strategies, by their charges.
+std::vector<PricedStrategy> cheapest_of(std::vector<PricedStrategy>, const std::vector<double>& prices,
+                                        int most);
 
 // The same for strategies that end with the sum scattered: ReduceScatters alone, over each level once.
 // Reversed, with AllGather in its place, each gathers what it has scattered.

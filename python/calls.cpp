@@ -269,7 +269,8 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
     throw InputError("present", "is for a job whose sizes are given", "give a job, or leave it out");
   if (!present.empty()) options.present = present_placement(hierarchy, asked.axes, present, "present");
   std::atomic<bool> stop = false;
-  // Placement has no flag to stop it; its progress function ends it by its answer.
+  // Enumeration has no flag to stop it; its progress function ends it by its answer.
+  options.limits.stop = &stop;
   options.progress = [&](int, int) { return !stop.load(); };
   const auto done =
       watched([&] { return open ? place(hierarchy, *open, options) : place(hierarchy, asked, options); },

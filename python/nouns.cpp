@@ -402,6 +402,18 @@ void bind_results(py::module_& module) {
     return "<RunRow: " + std::to_string(row.buffer_bytes) + " bytes, " + to_string(row.type) + ", " +
            rounded(row.median_us) + " us, " + std::to_string(row.wrong) + " wrong>";
   });
+  py::class_<SolverReport>(module, "SolverReport",
+                           "What a solver was asked for a ranking, and what it has shown.")
+      .def_readonly("strategies", &SolverReport::strategies)
+      .def_readonly("calls", &SolverReport::calls)
+      .def_readonly("conflicts", &SolverReport::conflicts)
+      .def_readonly("seconds", &SolverReport::seconds)
+      .def_readonly("complete", &SolverReport::complete)
+      .def_readonly("nothing_longer", &SolverReport::nothing_longer)
+      .def("__repr__", [](const SolverReport& report) {
+        return "<SolverReport: " + std::to_string(report.strategies) + " strategies, " +
+               std::to_string(report.calls) + " calls" + (report.complete ? "" : ", cut short") + ">";
+      });
   py::class_<Ranking>(module, "Ranking", "Placements of a job's axes, best first, with their strategies.")
       .def(
           "to_json", [](const Ranking& ranking) { return to_json(ranking); },
@@ -413,6 +425,8 @@ void bind_results(py::module_& module) {
       .def_readonly("matrices", &Ranking::matrices)
       .def_readonly("priced", &Ranking::priced)
       .def_readonly("seconds", &Ranking::seconds)
+      .def_readonly("engine", &Ranking::engine)
+      .def_readonly("solver", &Ranking::solver)
       .def_property_readonly("sentences", [](const Ranking& ranking) { return sentences(ranking); })
       .def("__repr__", [](const Ranking& ranking) {
         std::string best = "none";

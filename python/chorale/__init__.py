@@ -26,8 +26,8 @@ except ImportError as error:  # a checkout without the extension still has chora
 else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy,
                                   LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result, RunRow,
-                                  SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step,
-                                  Topology)
+                                  SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, SolverReport, Space,
+                                  Step, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
     from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
@@ -43,9 +43,9 @@ else:
         "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy",
         "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point",
         "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit", "SimulatedRow",
-        "SizeRow", "Space", "Step", "Synthesis", "Topology", "alltoallv", "bounds", "check", "classic",
-        "classics", "collectives", "communication", "compare", "compile", "design", "discover", "frontier",
-        "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure",
-        "optimize", "order", "place", "plots", "read_result", "reshard", "run", "simulate", "synthesize",
-        "targets"
+        "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology", "alltoallv", "bounds", "check",
+        "classic", "classics", "collectives", "communication", "compare", "compile", "design", "discover",
+        "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine",
+        "machines", "measure", "optimize", "order", "place", "plots", "read_result", "reshard", "run",
+        "simulate", "synthesize", "targets"
     ]

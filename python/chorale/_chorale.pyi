@@ -207,6 +207,14 @@ class RunRow:
     busbw: Final[float]
     wrong: Final[int]
 
+class SolverReport:
+    strategies: Final[int]
+    calls: Final[int]
+    conflicts: Final[int]
+    seconds: Final[float]
+    complete: Final[bool]
+    nothing_longer: Final[bool]
+
 class Ranking:
     def to_json(self) -> str: ...
     def to_page(self) -> str: ...
@@ -219,6 +227,8 @@ class Ranking:
     matrices: Final[int]
     priced: Final[int]
     seconds: Final[float]
+    engine: Final[str]
+    solver: Final[Optional[SolverReport]]
     sentences: Final[List[str]]
 
 class Progress:
@@ -229,6 +239,7 @@ class Progress:
 class _SearchOptions(TypedDict, total=False):
     use_bounds: bool
     use_symmetry: bool
+    solver: str
     conflicts: Optional[int]
     cubes: Optional[int]
     jobs: int
@@ -254,7 +265,7 @@ class _PlaceOptions(TypedDict, total=False):
     top: int
     strategies: int
     given_order: bool
-    by_sat: bool
+    engine: str
 
 class _RunOptions(TypedDict, total=False):
     iterations: int

@@ -39,9 +39,13 @@ def refused(words, *arguments, **environment):
 on_gpu = ("run", result, "--transport", "gpu", "--bytes", "1K")
 on_mpi = ("run", result, "--transport", "mpi", "--bytes", "1K")
 by_z3 = ("synthesize", "ring:4", "allgather", "--steps", "2", "--rounds", "2", "--engine", "smt", "--no-bounds")
+placed_by_z3 = ("place", "a100:4", "--axes", "a=4,b=16", "--reduce", "b", "--bytes", "1G", "--engine", "smt", "--inside", "b=node")
+solved_by_z3 = (*by_z3[:-2], "sat-partition", "--no-bounds", "--solver", "z3")
 refused("runs without that part (libchorale-gpu-run.so", *on_gpu)
 refused("runs without that part (libchorale-mpi-run.so", *on_mpi, OMPI_COMM_WORLD_SIZE="1")
 refused("runs without that part (libchorale-z3.so", *by_z3)
+refused("runs without that part (libchorale-z3.so", *placed_by_z3)
+refused("runs without that part (libchorale-z3.so", *solved_by_z3)
 source = work / "part.cpp"
 for text in (FOREIGN % "chorale_gpu_part", "int nothing;"):
     source.write_text(text)
@@ -51,4 +55,7 @@ for text in (FOREIGN % "chorale_gpu_part", "int nothing;"):
 # With the part beside it, the same question is answered.
 shutil.copy(LIBRARIES / "libchorale-z3.so", work / "lib")
 run(alone, *by_z3)
+run(alone, *solved_by_z3)
+placed = run(alone, *placed_by_z3)
+assert "engine smt: 3 strategies, any other and any longer one refuted" in placed, placed
 print("easy commands start without parts; no part, and two of others: refused")

@@ -122,11 +122,14 @@ g2 = ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "2G", "
 worst = g2["best"][-1]
 assert worst["matrix"] == [[4, 1], [1, 16]] and 1.2 < worst["allreduce_us"] / worst["us"] < 1.7, worst
 
-# Conditions, and the same set by SAT.
+# Conditions, and the same set by SAT; of strategies that take as long either may be first.
 for extra in [[], ["--inside", "tensor=node"], ["--order", "tensor<data"], ["--memory", "node:tensor:10G:40G"]]:
     arguments = ["h100:8", "--axes", "data=4,pipeline=4,tensor=4", "--reduce", "tensor", "--bytes", "64M", "--top", "1000", *extra]
-    one, two = ranking(*arguments), ranking(*arguments, "--sat")
-    assert one["best"] == two["best"] and one["matrices"] == two["matrices"] > 0
+    one, two = ranking(*arguments), ranking(*arguments, "--engine", "sat")
+    times = [[(m["matrix"], m["us"], m["reductions"][0]["programs"]) for m in r["best"]] for r in (one, two)]
+    assert times[0] == times[1] and one["matrices"] == two["matrices"] > 0
+    assert two["engine"] == "sat" and two["solver"]["complete"] and two["solver"]["nothing_longer"], two["solver"]
+    assert "engine" not in one and "solver" not in one
     for ranked in one["best"]:
         data, _, tensor = ranked["matrix"]
         if "--inside" in extra:
@@ -150,6 +153,12 @@ by_name = ranking("v100:2", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")
 assert ranking("./mine.json", "--axes", "a=16", "--reduce", "a", "--bytes", "1G")["best"] == by_name["best"]
 stopped = run("place", "pods:16x64x16", "--axes", "a=128,b=32,c=32", "--reduce", "a,c", "--bytes", "1G", "--time-limit", "1ms", code=3)
 assert "stopped" in stopped, stopped
+# What a solver has found until the limit is ranked, marked and accepted.
+for engine in ("sat", "smt"):
+    arguments = ("rack:2x2x2x4", "--axes", "a=8,b=4", "--reduce", "a", "--bytes", "1M", "--engine", engine)
+    said = run("place", *arguments, "--time-limit", "1ms", "--json", "p.json", code=3)
+    assert "unproven" in said and not json.loads((work / "p.json").read_text())["solver"]["complete"], said
+    run("check", "p.json")
 # Reductions over more levels than strategies are searched for: neighbouring ones are treated as one.
 (work / "deep.json").write_text(json.dumps({"hierarchy": "deep", "levels": [
     {"name": f"l{i}", "fan_out": 2, "bandwidth_gbs": 10 * 2 ** i} for i in range(6)]}))

@@ -110,9 +110,10 @@ int main() {
         noun<Reduction>("Reduction"), noun<Job>("Job"), noun<Conditions::Memory>("Memory"),
         noun<ListedInstruction>("Instruction"), noun<PricedInstruction>("Exchange"),
         noun<RankedStrategy>("RankedStrategy"), noun<ReductionRanking>("ReductionRanking"),
-        noun<RankedMatrix>("RankedMatrix"), noun<RankedSizes>("RankedSizes"), noun<Ranking>("Ranking"),
-        noun<Block>("Block"), noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"),
-        noun<FaultPlace>("FaultPlace"), noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
+        noun<RankedMatrix>("RankedMatrix"), noun<RankedSizes>("RankedSizes"),
+        noun<SolverReport>("SolverReport"), noun<Ranking>("Ranking"), noun<Block>("Block"),
+        noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"), noun<FaultPlace>("FaultPlace"),
+        noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
         noun<CheckReport>("CheckReport"), noun<RankingReport>("RankingReport"), keys(),
         names_of_collectives());
 }

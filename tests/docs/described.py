@@ -20,7 +20,7 @@ PLACES = {"Link": ["machine#$defs/link"], "SharedLimit": ["machine#$defs/limit"]
           "Level": ["hierarchy#$defs/level"], "SharedPath": ["hierarchy#$defs/path"], "HostPath": ["hierarchy#$defs/host"],
           "Axis": ["job#properties/axes/items"], "Reduction": ["job#properties/reductions/items"], "Job": ["job#"],
           "Ranking": ["ranking#"], "Memory": ["ranking#properties/conditions/properties/memory/items"],
-          "RankedSizes": ["ranking#properties/sizes/items"], "RankedMatrix": ["ranking#$defs/placement"],
+          "SolverReport": ["ranking#properties/solver"], "RankedSizes": ["ranking#properties/sizes/items"], "RankedMatrix": ["ranking#$defs/placement"],
           "ReductionRanking": ["ranking#$defs/reduction"], "Exchange": ["ranking#$defs/reduction/properties/exchange"],
           "RankedStrategy": ["ranking#$defs/strategy"], "Instruction": ["ranking#$defs/instruction"],
           "Block": ["program#properties/ranks/items/properties/blocks/items"], "BlockRank": ["program#properties/ranks/items"],

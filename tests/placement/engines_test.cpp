@@ -4,51 +4,163 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
 
 #include "encoder/strategy_encoding.h"
+#include "ir/error.h"
+#include "placement/check_ranking.h"
+#include "placement/place.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
+#include "tests/placement/random_question.h"
 
 namespace chorale {
 namespace {
 
 using Operation = StrategyInstruction::Operation;
 
-void expect_same(int levels, Rules rules, int most, StrategyEngine engine, std::size_t count,
-                 bool nothing_longer) {
+// Without detours the longest strategy may be shorter than the longest path, so all are counted.
+int longest_strategy(int levels, Rules rules) {
+  const auto space = StrategySpace::of(levels);
+  if (rules == Rules::Full) return space->longest();
+  const std::vector<long long> counts = count_strategies(*space, rules, space->longest());
+  int longest = space->longest();
+  while (counts[longest] == 0) --longest;
+  return longest;
+}
+
+void expect_same(int levels, Rules rules, int most, PlaceEngine engine, std::size_t count) {
   const StrategySet found = find_strategies(levels, rules, most, engine);
   EXPECT_TRUE(found.complete);
-  EXPECT_EQ(found.nothing_longer, nothing_longer);
+  EXPECT_EQ(found.nothing_longer, longest_strategy(levels, rules) <= most);
   EXPECT_EQ(found.strategies.size(), count);
-  EXPECT_EQ(found.strategies, find_strategies(levels, rules, most, StrategyEngine::Enumeration).strategies);
+  EXPECT_EQ(found.strategies, all_strategies(*StrategySpace::of(levels), rules, most));
+  EXPECT_GT(found.calls, static_cast<long long>(count));
 }
 
 TEST(StrategyEngines, SatFindsTheSame) {
-  expect_same(1, Rules::Paper, 3, StrategyEngine::Sat, 3, true);
-  expect_same(2, Rules::Paper, 6, StrategyEngine::Sat, 47, true);
-  expect_same(2, Rules::Full, 6, StrategyEngine::Sat, 110, true);
-  expect_same(3, Rules::Paper, 3, StrategyEngine::Sat, 60, false);
-  expect_same(3, Rules::Full, 3, StrategyEngine::Sat, 80, false);
+  expect_same(1, Rules::Paper, 3, PlaceEngine::Sat, 3);
+  expect_same(2, Rules::Paper, 4, PlaceEngine::Sat, 41);
+  expect_same(2, Rules::Paper, 6, PlaceEngine::Sat, 47);
+  expect_same(2, Rules::Full, 6, PlaceEngine::Sat, 110);
+  expect_same(3, Rules::Paper, 3, PlaceEngine::Sat, 60);
+  expect_same(3, Rules::Full, 3, PlaceEngine::Sat, 80);
 }
 
 TEST(StrategyEngines, SmtFindsTheSame) {
-  expect_same(1, Rules::Paper, 3, StrategyEngine::Smt, 3, true);
-  expect_same(2, Rules::Full, 3, StrategyEngine::Smt, 35, false);
-  expect_same(3, Rules::Paper, 2, StrategyEngine::Smt, 7, false);
-}
-
-TEST(StrategyEngines, ExplorationKnowsThatNothingIsLonger) {
-  EXPECT_FALSE(find_strategies(2, Rules::Paper, 4, StrategyEngine::Enumeration).nothing_longer);
-  EXPECT_TRUE(find_strategies(2, Rules::Paper, 5, StrategyEngine::Enumeration).nothing_longer);
-  EXPECT_TRUE(find_strategies(2, Rules::Full, 5, StrategyEngine::Enumeration).nothing_longer);
-  EXPECT_FALSE(find_strategies(3, Rules::Paper, 8, StrategyEngine::Enumeration).nothing_longer);
-  EXPECT_TRUE(find_strategies(3, Rules::Paper, 9, StrategyEngine::Enumeration).nothing_longer);
+  expect_same(1, Rules::Paper, 3, PlaceEngine::Smt, 3);
+  expect_same(2, Rules::Full, 3, PlaceEngine::Smt, 35);
+  expect_same(3, Rules::Paper, 2, PlaceEngine::Smt, 7);
 }
 
 TEST(StrategyEngines, ALimitIsNoProof) {
-  const StrategySet found = find_strategies(2, Rules::Paper, 5, StrategyEngine::Sat, {.conflicts = 0});
+  const StrategySet found = find_strategies(2, Rules::Paper, 5, PlaceEngine::Sat, {.conflicts = 0});
   EXPECT_FALSE(found.complete);
   EXPECT_FALSE(found.nothing_longer);
+}
+
+// What a ranking is about: its placements with their times, and their strategies as sets, since of equal ones
+// either may be first.
+struct Answer {
+  int matrices = 0, without_strategy = 0;
+  std::vector<long long> programs = {};
+  std::vector<double> us = {};                       // of the placements and of their strategies
+  std::vector<std::multiset<Strategy>> listed = {};  // where all are listed
+  bool operator==(const Answer&) const = default;
+};
+
+Answer answer_of(const Ranking& ranking, int strategies) {
+  Answer answer{.matrices = ranking.matrices, .without_strategy = ranking.without_strategy};
+  for (const RankedMatrix& matrix : ranking.best) {
+    answer.us.push_back(rounded_price(matrix.us));
+    for (const ReductionRanking& reduction : matrix.reductions) {
+      answer.programs.push_back(reduction.programs);
+      answer.programs.push_back(reduction.faster);
+      std::multiset<Strategy> listed;
+      for (const RankedStrategy& strategy : reduction.strategies) {
+        answer.us.push_back(rounded_price(strategy.us));
+        listed.insert(strategy.strategy());
+      }
+      if (std::ssize(listed) < strategies) answer.listed.push_back(std::move(listed));
+    }
+  }
+  return answer;
+}
+
+// On random machines and jobs each engine gives the strategies, the counts and the prices that enumeration
+// gives for as many instructions; and an engine that missed strategies of several instructions, or kept
+// detours where none count, would be found out.
+void expect_the_same_rankings(PlaceEngine engine, int levels, int cases) {
+  constexpr int kStrategies = 150;  // all of two levels
+  std::mt19937 random(11);
+  std::map<Rules, StrategySolver> solvers;  // each set of strategies is asked for once
+  int compared = 0, fewer = 0, other_rules = 0;
+  for (int i = 0; compared < cases && i < 20 * cases; ++i) {
+    Question q = random_question(random);
+    if (static_cast<int>(q.hierarchy.levels.size()) > levels) continue;
+    q.options.strategies = kStrategies;
+    const auto rank = [&](const PlaceOptions& options, StrategySolver* solver) -> std::optional<Answer> {
+      try {
+        return answer_of(rank_placements(q.hierarchy, q.job, options, solver), kStrategies);
+      } catch (const InputError&) {
+        return std::nullopt;  // no matrix obeys the conditions
+      }
+    };
+    PlaceOptions enumerated = q.options, solved = q.options;
+    enumerated.most_instructions = kMostCounted;
+    solved.engine = engine;
+    StrategySolver& solver = solvers.try_emplace(q.options.rules, solved).first->second;
+    const std::optional<Answer> expected = rank(enumerated, nullptr);
+    EXPECT_EQ(rank(solved, &solver), expected) << i;
+    if (!expected) continue;
+    ++compared;
+    enumerated.most_instructions = 1;
+    fewer += rank(enumerated, nullptr) != expected;
+    enumerated.most_instructions = kMostCounted;
+    enumerated.rules = q.options.rules == Rules::Paper ? Rules::Full : Rules::Paper;
+    other_rules += rank(enumerated, nullptr) != expected;
+  }
+  EXPECT_EQ(compared, cases);
+  EXPECT_GT(fewer, cases / 8);
+  EXPECT_GT(other_rules, levels > 1 ? 0 : -1);
+  for (const auto& [rules, solver] : solvers) {
+    EXPECT_TRUE(solver.report().complete);
+    EXPECT_GT(solver.report().calls, solver.report().strategies);
+  }
+}
+
+TEST(PlaceEngines, SatRanksAsEnumerationDoes) {
+  expect_the_same_rankings(PlaceEngine::Sat, 2, 60);
+}
+
+// Two levels take Z3 a quarter of a minute.
+TEST(PlaceEngines, SmtRanksAsEnumerationDoes) {
+  expect_the_same_rankings(PlaceEngine::Smt, 1, 16);
+}
+
+// What a limit leaves is ranked, marked, and accepted by the check, which claims no more of it.
+TEST(PlaceEngines, ALimitLeavesWhatWasFound) {
+  std::mt19937 random(5);
+  int found = 0;
+  for (int i = 0; i < 60; ++i) {
+    Question q = random_question(random);
+    q.options.conditions = {};  // which no matrix might obey
+    q.options.engine = PlaceEngine::Sat;
+    q.options.limits.conflicts = i % 3;
+    const Ranking ranking = rank_placements(q.hierarchy, q.job, q.options);
+    ASSERT_TRUE(ranking.solver);
+    const Ranking read = ranking_from_json(to_json(ranking), "test");
+    EXPECT_EQ(read.solver, ranking.solver);
+    const RankingReport report = check_ranking(read);
+    EXPECT_TRUE(report.faults.empty()) << report.faults.front().words << "\n" << to_json(ranking);
+    if (ranking.solver->complete) continue;
+    EXPECT_FALSE(ranking.solver->nothing_longer);
+    found += !ranking.best.empty();
+  }
+  EXPECT_GT(found, 5);
 }
 
 std::vector<LoweredInstruction> all_instructions(const std::vector<int>& sizes) {
@@ -134,7 +246,7 @@ std::vector<Strategy> with_rule(Operation operation, Operation rule) {
 
 // An injected wrong rule for any of the operations makes the sets differ.
 TEST(StrategyEngines, AWrongRuleIsFoundOut) {
-  std::vector<Strategy> right = find_strategies(2, Rules::Full, 3, StrategyEngine::Enumeration).strategies;
+  std::vector<Strategy> right = all_strategies(*StrategySpace::of(2), Rules::Full, 3);
   std::sort(right.begin(), right.end());
   for (int operation = 0; operation < kOperations; ++operation)
     for (int rule = 0; rule < kOperations; ++rule) {

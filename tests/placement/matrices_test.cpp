@@ -83,10 +83,10 @@ TEST(Matrices, SatFindsTheSameUnderRandomConditions) {
     if (below(2)) conditions.inside.push_back({below(count), below(levels)});
     if (below(2) && count > 1) conditions.order.push_back({0, 1});
     if (below(2)) conditions.memory.push_back({below(levels), {below(count)}, 1.5, 1.5 * (1 + below(6))});
-    bool proven = false;
     const auto enumerated = all_matrices(hierarchy, axes, conditions);
-    EXPECT_EQ(all_matrices_by_sat(hierarchy, axes, conditions, {}, proven), enumerated);
-    EXPECT_TRUE(proven);
+    const SolvedMatrices solved = solve_matrices(hierarchy, axes, conditions, *make_solver());
+    EXPECT_EQ(solved.matrices, enumerated);
+    EXPECT_TRUE(solved.complete);
     ++(enumerated.empty() ? without : with_matrices);
   }
   EXPECT_GT(with_matrices, 50);
@@ -95,8 +95,7 @@ TEST(Matrices, SatFindsTheSameUnderRandomConditions) {
 
 TEST(Matrices, AxesMustFit) {
   EXPECT_THROW(all_matrices(with_levels({4, 8}), with_axes({4, 4})), InputError);
-  bool proven = false;
-  EXPECT_THROW(all_matrices_by_sat(with_levels({4, 8}), with_axes({3}), {}, {}, proven), InputError);
+  EXPECT_THROW(solve_matrices(with_levels({4, 8}), with_axes({3}), {}, *make_solver()), InputError);
 }
 
 }  // namespace

@@ -195,6 +195,12 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(levels.levels, [("node", 3), ("gpu", 4)])
         ranking = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present="data,tensor")
         self.assertTrue(ranking.sentences[0].startswith("Best: ") and ranking.sentences[-1].startswith("Present placement: "), ranking.sentences)
+        self.assertEqual((ranking.engine, ranking.solver), ("enumerate", None))
+        solved = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, engine="sat")
+        self.assertTrue(solved.solver.complete and solved.solver.nothing_longer and solved.solver.strategies >= 3, solved.solver)
+        self.assertEqual(solved.sentences[0], ranking.sentences[0])
+        with self.assertRaises(chorale.InputError):
+            chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, engine="guess")
         as_list = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present=list(range(12)))
         self.assertEqual(as_list.sentences[-1], ranking.sentences[-1])
         for wrong in ({"nodes": 0}, {"instance": "pdp-11"}, {"nvlink_gbs": -1.0}):
