@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -63,14 +65,71 @@ Point as_point(const Collective& collective, Schedule schedule, const char* cons
   return point;
 }
 
-std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra,
+// When constructions are asked.
+enum When : unsigned {
+  kOutOfTime = 1,      // quick_incumbents
+  kAlways = 2,         // incumbents
+  kTransitive = 4,     // regular_incumbents, where symmetries carry each rank to each
+  kNotTransitive = 8,  // and where they do not
+  kWithTime = 16,      // grown_incumbents
+};
+
+struct Asked {
+  const Topology& topology;
+  const Collective& collective;  // from kTransitive on the dual copy (construct/solved_question.h) of a sum
+  int extra = kAnyRounds;
+  WorkBudget& effort;
+  const std::atomic<bool>* stop = nullptr;
+  const std::vector<Schedule>& known;  // made by the rows above, from kTransitive on
+  std::function<int()> bound = {};     // on rounds, with kWithTime
+};
+
+struct Construction {
+  const char* name = "";  // stands in the points that it makes
+  unsigned when = 0;
+  std::vector<Schedule> (*make)(const Asked&) = nullptr;  // none where it does not suit
+};
+
+// All constructions, but for those of the engine's packings (construct/engine.h). Of points that cost the
+// same that of the first row stays.
+std::span<const Construction> constructions() {
+  using Schedules = std::vector<Schedule>;
+  static constexpr Construction kRows[] = {
+      {"sums", kOutOfTime | kAlways,
+       [](const Asked& q) {
+         return q.collective.combining ? add_up(q.topology, q.collective, q.effort, q.extra) : Schedules();
+       }},
+      {"spreading", kOutOfTime | kAlways,
+       [](const Asked& q) {
+         return q.collective.combining ? Schedules() : spread(q.topology, q.collective, q.effort);
+       }},
+      {"fixed_order", kOutOfTime | kAlways,
+       [](const Asked& q) { return sums_in_order(q.topology, q.collective, q.effort); }},
+      {"in_network", kAlways, [](const Asked& q) { return over_switches(q.topology, q.collective); }},
+      {"tree_growth", kTransitive | kWithTime,
+       [](const Asked& q) {
+         return q.collective.combining ? Schedules() : grow_trees(q.topology, q.collective, q.stop);
+       }},
+      {"regular_alltoall", kTransitive | kWithTime,
+       [](const Asked& q) {
+         return q.collective.combining ? Schedules() : regular_alltoall(q.topology, q.collective, q.stop);
+       }},
+      {"product_alltoall", kNotTransitive,
+       [](const Asked& q) { return product_alltoall(q.topology, q.collective, q.stop); }},
+      {"timed_packing", kWithTime,
+       [](const Asked& q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
+  };
+  return kRows;
+}
+
+std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra, When when,
                                WorkBudget& effort) {
+  const std::vector<Schedule> none;
   std::vector<Point> points;
-  for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
-                                                 : spread(topology, collective, effort))
-    points.push_back(as_point(collective, std::move(schedule), collective.combining ? "sums" : "spreading"));
-  for (Schedule& schedule : sums_in_order(topology, collective, effort))
-    points.push_back(as_point(collective, std::move(schedule), "fixed_order"));
+  for (const Construction& each : constructions())
+    if (each.when & when)
+      for (Schedule& schedule : each.make({topology, collective, extra, effort, nullptr, none}))
+        points.push_back(as_point(collective, std::move(schedule), each.name));
   return points;
 }
 
@@ -155,16 +214,14 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 // What was made so far, none worse than another, and by what.
 class Portfolio {
  public:
-  void add(const char* construction, std::vector<Schedule> more) {
-    for (Schedule& schedule : more) {
-      const std::pair cost(schedule.steps.size(), total_rounds(schedule));
-      keep_undominated(schedules_, std::move(schedule));
-      // Of two that cost the same the first one stays.
-      made_by_.try_emplace(cost, construction);
-    }
+  void ask(const SolvedQuestion& solved, When when, const std::atomic<bool>* stop,
+           const std::function<int()>& bound = {}) {
+    WorkBudget effort(kEffort, stop);
+    for (const Construction& each : constructions())
+      if (each.when & when)
+        add(each.name,
+            each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
   }
-
-  const std::vector<Schedule>& schedules() const { return schedules_; }
 
   std::vector<Point> points(const SolvedQuestion& solved, const Collective& asked) && {
     std::vector<Point> points;
@@ -176,6 +233,15 @@ class Portfolio {
   }
 
  private:
+  void add(const char* construction, std::vector<Schedule> more) {
+    for (Schedule& schedule : more) {
+      const std::pair cost(schedule.steps.size(), total_rounds(schedule));
+      keep_undominated(schedules_, std::move(schedule));
+      // Of two that cost the same the first one stays.
+      made_by_.try_emplace(cost, construction);
+    }
+  }
+
   std::vector<Schedule> schedules_ = {};
   std::map<std::pair<std::size_t, int>, const char*> made_by_ = {};  // by steps and rounds
 };
@@ -193,9 +259,7 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   WorkBudget effort(kEffort, stop);
   // Baselines first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
-  std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
-  for (Schedule& schedule : over_switches(topology, collective))
-    points.push_back(as_point(collective, std::move(schedule), "in_network"));
+  std::ranges::move(constructed(topology, collective, extra, kAlways, effort), std::back_inserter(points));
   return sound(topology, collective, std::move(points), stop, extra);
 }
 
@@ -205,7 +269,8 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
   if (entries * (collective.combining ? topology.ranks : 1) > kQuick || !starts_somewhere(collective))
     return {};
   WorkBudget none(0, nullptr);
-  return sound(topology, collective, constructed(topology, collective, extra, none), nullptr, extra);
+  return sound(topology, collective, constructed(topology, collective, extra, kOutOfTime, none), nullptr,
+               extra);
 }
 
 std::vector<Point> regular_incumbents(const Topology& topology, const Collective& collective,
@@ -215,13 +280,9 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
       copies.collective.kind != CollectiveKind::Alltoall)
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
+  const bool transitive = std::ssize(digit_shifts(copies.topology)) == topology.ranks;
   Portfolio found;
-  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks) {
-    found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop));
-    found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
-  } else {
-    found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
-  }
+  found.ask(copies, transitive ? kTransitive : kNotTransitive, stop);
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
@@ -233,16 +294,9 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   LowerBounds bounds(topology, collective, stop);
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   const SolvedQuestion copies(topology, collective);
-  const Topology& machine = copies.topology;
-  const Collective& made = copies.collective;
   Portfolio found;
-  if (!made.combining) {
-    found.add("tree_growth", grow_trees(machine, made, stop));
-    found.add("regular_alltoall", regular_alltoall(machine, made, stop));
-  }
-  found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
-  std::vector<Point> points = std::move(found).points(copies, collective);
-  return sound(topology, collective, std::move(points), stop, extra);
+  found.ask(copies, kWithTime, stop, bound);
+  return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
 }  // namespace chorale

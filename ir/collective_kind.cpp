@@ -14,11 +14,11 @@ namespace {
 // Columns: kind, name, name with counts, what a block is, holders before, receivers after, dual (by default
 // Custom: it has no name), result (by default the kind itself). In the order of the enumeration, which the
 // assertion below checks.
-constexpr std::array<CollectiveRow, 10> table() {
+constexpr auto table() {
   using enum CollectiveKind;
   using enum Participants;
   constexpr std::string_view vector = "the whole vector", to_one = "what one rank sends to one other";
-  return {{
+  return std::to_array<CollectiveRow>({
       {Broadcast, "broadcast", "", vector, Root, All, Reduce},
       {Scatter, "scatter", "scatterv", to_one, Root, Each},
       {Gather, "gather", "gatherv", to_one, Each, Root},
@@ -29,9 +29,9 @@ constexpr std::array<CollectiveRow, 10> table() {
       {AllReduce, "allreduce", "", vector, All, All},
       {AllReduceByGather, "allreduce_by_gather", "", vector, Each, All, Custom, AllReduce},
       {Custom, "custom", "", "a chunk of the collective"},
-  }};
+  });
 }
-constexpr std::array<CollectiveRow, 10> kRows = table();
+constexpr auto kRows = table();
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kRows.size(); ++i)
