@@ -187,7 +187,7 @@ for arguments in [text for text in texts if text[-1] != "--help"] + asked:
         assert done.returncode == 2 and done.stderr.endswith("chorale: error: standard output: cannot be written; check the space on it\n"), (arguments, how, done)
 everywhere_closed = subprocess.run([chorale, "optimize", "ring:4", "allreduce", "--search-time", "0.3", "--json", "closed.json", "-q"], cwd=work,
                                    preexec_fn=lambda: [os.close(file) for file in range(3)])
-assert everywhere_closed.returncode == 0 and json.loads((work / "closed.json").read_text())["rows"]
+assert everywhere_closed.returncode in (0, 3) and json.loads((work / "closed.json").read_text())["rows"]
 assert widest(run("topology", "list", columns=200).stdout) > 80, "wide lines are not used where there is room"
 
 
