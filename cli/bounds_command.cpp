@@ -40,8 +40,8 @@ std::string words(const Topology& topology, const Prices& prices) {
   return text.empty() ? "nothing" : text;
 }
 
-// A partition names its groups and then its prices, cuts their number and then the prices of each step: these
-// two fall through to what they share with trees and weights.
+// A partition names its groups and then its prices, cuts their number and then the prices of each step, as
+// weights do.
 std::string words(const Topology& topology, const Certificate& certificate) {
   std::string text;
   switch (certificate.kind) {
@@ -63,10 +63,8 @@ std::string words(const Topology& topology, const Certificate& certificate) {
         if (group >= members.size()) members.resize(group + 1);
         members[group].push_back(n);
       }
-      text = "partition";
       for (const std::vector<int>& group : members) text += " {" + ranges(group) + "}";
-      text += "; ";
-      [[fallthrough]];
+      return "partition" + text + "; prices: " + words(topology, certificate.prices.front());
     }
     case Certificate::Kind::Trees:
       return "trees; prices: " + words(topology, certificate.prices.front());

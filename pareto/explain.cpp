@@ -1,16 +1,22 @@
-// Which claim is the reason is not remembered by the search but found again: each is tried as if it were the
-// only one, by the arithmetic of pareto/optimality.h. Only claims about the point's own number of chunks, or
-// about any, are tried; the first that closes its gap alone is named. Where it takes several, none does, and
-// that is reported.
+// Which claims a point rests on is not remembered by the search but derived: claims are left out, and what
+// the others still show is asked of the arithmetic that marked the point (pareto/optimality.h). So what is
+// named is needed, beside the others that are named, and what is not named is not.
+//
+// What lost: the first claim that alone excludes fewer rounds, of the point's own number of chunks. "3 steps
+// are impossible" does so where a whole round per step is counted, and shows no rate of any chunk count.
 #include "pareto/explain.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "ir/words.h"
 #include "pareto/optimality.h"
 
 namespace chorale {
 namespace {
+
+constexpr std::ptrdiff_t kMostRefutationsNamed = 3;
 
 std::string words(const Certificate& certificate) {
   switch (certificate.kind) {
@@ -36,57 +42,75 @@ std::string words(const Certificate& certificate) {
   return "nothing";
 }
 
-// The first claim that alone leaves nothing better than `rounds` with at most `steps` steps, in the order of
-// the result: bounds come before refutations. A result of one claim in the same space is all that it takes to
-// ask.
-std::vector<const Claim*> closing(const Result& result, CollectiveKind collective, int chunks, int steps,
-                                  int rounds) {
-  Result one;
-  one.topology = result.topology;
-  one.space = result.space;
-  for (const Claim& claim : result.claims) {
-    if (result.space.max_chunks == kAnyChunks && !claim.any_chunks) continue;
-    one.claims = {claim};
-    if (rounds_left(one, collective, chunks, steps) >= rounds) return {&claim};
+// Those of the claims that are enough for what `holds` asks of a result, so that none of them can be left
+// out: each is left out in turn, the last first, where the others are enough. Requires that all together are.
+template <typename Holds>
+std::vector<const Claim*> carrying(const Result& result, std::vector<const Claim*> claims,
+                                   const Holds& holds) {
+  // The fields that the arithmetic reads: certificates may be large.
+  Result some{.kind = result.kind, .space = result.space};
+  some.topology.ranks = result.topology.ranks;
+  some.collective.kind = result.collective.kind;
+  const auto enough = [&](const std::vector<const Claim*>& left) {
+    some.claims.clear();
+    for (const Claim* claim : left)
+      some.claims.push_back({.collective = claim->collective,
+                             .chunks = claim->chunks,
+                             .any_chunks = claim->any_chunks,
+                             .steps = claim->steps,
+                             .rounds = claim->rounds,
+                             .certificate = {.kind = claim->certificate.kind}});
+    return holds(some);
+  };
+  for (auto last = std::ssize(claims); last-- > 0;) {
+    std::vector<const Claim*> fewer = claims;
+    fewer.erase(fewer.begin() + last);
+    if (enough(fewer)) claims = std::move(fewer);
   }
-  return {};
+  return claims;
 }
 
 std::string kinds(const std::vector<const Claim*>& claims) {
   std::set<std::string> names;
-  for (const Claim* claim : claims) names.insert(words(claim->certificate));
+  std::vector<std::string> refutations;
+  for (const Claim* claim : claims)
+    if (claim->certificate.kind == Certificate::Kind::Refutation)
+      refutations.push_back(words(claim->certificate));
+    else
+      names.insert(words(claim->certificate));
+  if (std::ssize(refutations) > kMostRefutationsNamed)
+    refutations = {counted(std::ssize(refutations), "refutation")};
+  names.insert(refutations.begin(), refutations.end());
   return joined({names.begin(), names.end()});
 }
 
 }  // namespace
 
+// Proven (docs/bounds.md) has two parts: as few steps take no fewer rounds, and fewer steps take more. Of
+// what carries both, each part takes its own: so what is named for one part is not what the other could
+// replace.
 Reasons reasons(const Result& result, const Point& point) {
-  Reasons reasons;
-  if (!point.proven) return reasons;
-  const int steps = point.cost.steps, rounds = point.cost.rounds, chunks = point.cost.chunks;
-  // Of any chunk count it is a direct schedule like others.
-  if (point.method == Method::Composed && result.space.max_chunks != kAnyChunks) {
-    for (const Claim& claim : result.claims)
-      if (speaks_of(claim, claim.collective, chunks / result.topology.ranks) &&
-          claim.collective != CollectiveKind::AllReduce)
-        reasons.parts.push_back(&claim);
-    return reasons;
-  }
-  const CollectiveKind asked =
-      point.method == Method::Gathered ? CollectiveKind::Allgather : result.collective.kind;
-  // Proven (docs/bounds.md) has two parts: as few steps take no fewer rounds, and fewer steps take more.
-  reasons.rounds = closing(result, asked, chunks, steps, rounds);
-  if (steps > 0) reasons.steps = closing(result, asked, chunks, steps - 1, rounds + 1);
-  return reasons;
+  if (!point.proven) return {};
+  const int steps = point.cost.steps;
+  const Rate rate = {.rounds = point.cost.rounds, .chunks = point.cost.chunks};
+  const auto no_fewer_rounds = [&](const Result& some) {
+    return !less(least_rate(some, point, steps), rate);
+  };
+  const auto no_fewer_steps = [&](const Result& some) {
+    return steps == 0 || less(rate, least_rate(some, point, steps - 1));
+  };
+  std::vector<const Claim*> all;
+  for (const Claim& claim : result.claims) all.push_back(&claim);
+  all = carrying(result, std::move(all),
+                 [&](const Result& some) { return no_fewer_rounds(some) && no_fewer_steps(some); });
+  return {.rounds = carrying(result, all, no_fewer_rounds), .steps = carrying(result, all, no_fewer_steps)};
 }
 
 std::string explain(const Result& result, const Point& point) {
   if (!point.proven) return "";
-  const Reasons because = reasons(result, point);
-  if (!because.parts.empty()) return "parts: " + kinds(because.parts);
   if (point.cost.steps == 0) return "nothing has to be sent";
-  return (because.rounds.empty() ? "" : "rounds: " + kinds(because.rounds) + "; ") +
-         "steps: " + (because.steps.empty() ? "several claims" : kinds(because.steps));
+  const auto [rounds, steps] = reasons(result, point);
+  return "rounds: " + kinds(rounds) + "; steps: " + kinds(steps);
 }
 
 }  // namespace chorale

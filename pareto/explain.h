@@ -1,5 +1,5 @@
-// Why a point is proven: which claims close the gap below it. Computed from the claims when it is shown; not
-// stored in files.
+// Why a point is proven: which claims it rests on. Computed from the claims when it is shown; not stored in
+// files.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace chorale {
 
-// For a proven point: claims that leave nothing better with as many steps, and claims that leave nothing as
-// good with fewer. Each closes its part alone; empty where it takes several. A composed point has neither:
-// its phases are points of their own frontiers, and all claims about them count.
+// For a proven point: claims by which as few steps take no fewer rounds per chunk, and claims by which fewer
+// steps take more. Each of the two is enough for its part, and is not without any one of its claims; nor are
+// both together for the whole. Where there is a choice, the first claims of the result: bounds come before
+// refutations.
 struct Reasons {
   std::vector<const Claim*> rounds = {};
   std::vector<const Claim*> steps = {};
-  std::vector<const Claim*> parts = {};
 };
 Reasons reasons(const Result&, const Point&);  // none if it is not proven; valid as long as the result
 

@@ -199,11 +199,15 @@ int chunk_count(const Result& result, const Point& point) {
   return point.cost.chunks % parts == 0 ? point.cost.chunks / parts : 0;
 }
 
+// Of the family and the chunks of a point that others dominate; it is marked against these alone.
+std::vector<Left> own_left(const Result& result, const Point& point) {
+  std::vector<Left> own = left_of(result, chunk_count(result, point));
+  std::erase_if(own, [&](const Left& left) { return left.family != family(result, point); });
+  return own;
+}
+
 void mark_point(const Result& result, const std::vector<Left>& all, Point& point) {
-  std::vector<Left> own;
-  if (!point.on_frontier)
-    for (Left& left : left_of(result, chunk_count(result, point)))
-      if (left.family == family(result, point)) own.push_back(std::move(left));
+  const std::vector<Left> own = point.on_frontier ? std::vector<Left>() : own_left(result, point);
   const std::vector<Left>& against = point.on_frontier ? all : own;
   const Rate rate = reduced(point.cost.rounds, point.cost.chunks);
   point.bound = lowest(against, point.cost.steps);
@@ -249,6 +253,10 @@ int chunks_closed(const Result& result) {
 
 int rounds_left(const Result& result, CollectiveKind collective, int chunks, int steps) {
   return at(claimed(result, collective, chunks), steps);
+}
+
+Rate least_rate(const Result& result, const Point& point, int steps) {
+  return lowest(point.on_frontier ? everything_left(result) : own_left(result, point), steps);
 }
 
 bool excludes_more(const std::vector<Claim>& known, const Claim& claim) {

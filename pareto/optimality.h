@@ -27,6 +27,10 @@ namespace chorale {
 // with `chunks` chunks; kNoSchedule if none is possible.
 int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
+// The fewest rounds per chunk that the claims leave possible, with at most `steps` steps, to what the point
+// is marked against: the whole searched space, or, if the point is dominated, its family with its chunks.
+Rate least_rate(const Result&, const Point&, int steps);
+
 // Is the claim stronger than those of the result? One about any chunk count is compared with others of these
 // only.
 bool excludes_more(const std::vector<Claim>& known, const Claim&);

@@ -17,6 +17,19 @@
 
 namespace chorale::test {
 
+// Two boxes of two or three ranks each, in which all are linked, joined by links from as many ranks as
+// `joined` to those in their place: what crosses late still has to be spread.
+inline Topology two_boxes(std::mt19937& random, int joined) {
+  const int each = between(random, 2, 3);
+  Topology t{.name = "boxes", .ranks = 2 * each};
+  for (Rank a = 0; a < t.ranks; ++a)
+    for (Rank b = 0; b < t.ranks; ++b) {
+      const bool inside = a / each == b / each, across = a % each == b % each && a % each < joined;
+      if (a != b && (inside || across)) t.links.push_back({.src = a, .dst = b, .bandwidth = inside ? 2 : 1});
+    }
+  return t;
+}
+
 struct Maker;
 
 struct Question {
