@@ -12,8 +12,6 @@
 #include "api/inputs.h"
 #include "api/optimize.h"
 #include "api/report.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "cost/busbw.h"
 #include "cost/completeness.h"
 #include "cost/cost.h"
@@ -21,6 +19,7 @@
 #include "ir/files.h"
 #include "ir/ranking.h"
 #include "ir/words.h"
+#include "pareto/strongest_bounds.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -77,13 +76,11 @@ double least_out_gbs(const Topology& described) {
 CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
   const Collective collective = communication(name, flat);
   CollectiveLimits limits{.collective = name_of(collective)};
-  LowerBounds bounds(flat, collective);
+  StrongestBounds bounds(flat, collective);
   limits.steps = bounds.fewest_steps().steps;
   if (limits.steps == 0) return limits;
   // For any number of chunks: the bound on one chunk is a whole number of rounds, which more chunks may beat.
-  const Rate rate = rate_shown(flat, collective, bounds.fewest_rounds().certificate);
-  const TimeBound least(flat, collective,
-                        static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks));
+  const TimeBound least(flat, collective, static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks);
   // Without bytes only the alphas of the longest path are left.
   limits.latency_us = least.us(0);
   const MessageShape message = message_shape(collective);

@@ -7,12 +7,12 @@
 
 #include "api/inputs.h"
 #include "api/search.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "construct/composition.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "pareto/findings.h"
+#include "pareto/optimality.h"
+#include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -56,10 +56,10 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
   // Divisions follow from the machine alone, and are found once for all chunk counts.
   const std::vector<Nesting> divisions =
       options.outline.empty() ? nestings(topology) : std::vector<Nesting>();
+  StrongestBounds bounds(topology, one_chunk, options.stop);
   for (int chunks = options.min_chunks; chunks <= options.max_chunks; ++chunks) {
     if (chunks > options.min_chunks && options.stop != nullptr && *options.stop) break;
     const Collective collective = with_chunks(one_chunk, chunks);
-    LowerBounds bounds(topology, collective);
     if (bounds.fewest_steps().steps == 0) break;  // nothing has to move
     // The result so far with these points, marked anew: which are dominated depends on all.
     const auto with = [&](const std::vector<ComposedPoint>& points) {
@@ -80,9 +80,8 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
     whole = with(options.outline.empty() ? compose_on(question, divisions)
                                          : compose(question, options.outline, "--outline"));
     // The bound on rounds last: it may take longer than the composition, which `found` has reported by then.
-    const std::vector<Claim> claims =
-        with_rate(topology, collective, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
-    whole.result.claims.insert(whole.result.claims.end(), claims.begin(), claims.end());
+    for (Claim& claim : bounds.claims(chunks))
+      if (excludes_more(whole.result.claims, claim)) whole.result.claims.push_back(std::move(claim));
     mark_verified(whole.result);
     whole.outlines.clear();
     for (const Point& point : whole.result.points) whole.outlines.push_back(outlines.at(key_of(point.cost)));

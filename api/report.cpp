@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "api/point_times.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "cost/completeness.h"
 #include "cost/cost.h"
 #include "cost/format.h"
@@ -21,6 +19,7 @@
 #include "pages/page.h"
 #include "pages/size_figure.h"
 #include "pareto/explain.h"
+#include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -136,9 +135,11 @@ namespace {
 // The bound of its claims, or, if none has a rate, a bound that is computed here; 0 if it was stopped before.
 double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   Rate bound = rate_bound(result);
-  if (bound.rounds == 0 && !(stop != nullptr && *stop))
-    bound = rate_shown(result.topology, result.collective,
-                       fewest_rounds(result.topology, result.collective).certificate);
+  if (bound.rounds == 0 && !(stop != nullptr && *stop)) {
+    StrongestBounds bounds(result.topology, result.collective, stop);
+    if (bounds.fewest_steps().steps > 0)
+      bound = {.rounds = bounds.rate().rounds, .chunks = bounds.rate().chunks};
+  }
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
 }
 

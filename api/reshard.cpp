@@ -15,12 +15,11 @@
 
 #include "api/search.h"
 #include "api/timed_stop.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "construct/engine.h"
 #include "ir/error.h"
 #include "ir/json_writer.h"
 #include "pareto/findings.h"
+#include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -188,11 +187,9 @@ double bound_us(const Topology& topology, const ReshardDemand& demand, const std
   double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
   const ReshardFloor floor = reshard_floor(demand);
-  LowerBounds bounds(topology, floor.collective, stop);
-  const Claim& claim = bounds.fewest_rounds();
-  if (claim.certificate.kind == Certificate::Kind::None) return 0;
-  const Rate rate = rate_shown(topology, floor.collective, claim.certificate);
-  return static_cast<double>(rate.rounds) / rate.chunks * floor.chunk_bytes * beta;
+  StrongestBounds bounds(topology, floor.collective, stop);
+  if (bounds.fewest_steps().steps == 0) return 0;
+  return static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * floor.chunk_bytes * beta;
 }
 
 // Step by step, each as long as its fullest link or limit.
@@ -224,9 +221,7 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
   const auto started = std::chrono::steady_clock::now();
   const std::atomic<bool>* const stop = options.synthesis.limits.stop;
   Findings found(topology, one, options);
-  LowerBounds bounds(topology, one, stop);
-  for (const Claim& claim : with_rate(topology, one, {bounds.fewest_steps().claim, bounds.fewest_rounds()}))
-    found.put(claim);
+  for (const Claim& claim : StrongestBounds(topology, one, stop).claims(1)) found.put(claim);
   const Rate bound = found.rate_bound(one.kind);
   Construction engine({.topology = topology,
                        .one = one,

@@ -9,8 +9,6 @@
 #include <memory>
 
 #include "api/timed_stop.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "construct/classic.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
@@ -20,6 +18,7 @@
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
+#include "pareto/strongest_bounds.h"
 #include "pareto/synthesis_search.h"
 #include "semantics/verify_routes.h"
 #include "topology/switches.h"
@@ -35,10 +34,10 @@ void require_chunks(const char* what, int chunks) {
     throw InputError(what, fmt::format("{} is out of range", chunks), fmt::format("use 1 to {}", kMost));
 }
 
-// With the bounds of what it does.
+// With the bounds of what it does, of any number of steps and of at most `steps`.
 // Reported once before the bounds are computed: these may take longer than the construction, and a limit of
 // time may end them.
-Result classic_result(const Topology& topology, const Point& point,
+Result classic_result(const Topology& topology, const Point& point, int steps,
                       const std::function<void(const Result&)>& found) {
   const int chunks = point.cost.chunks;
   const Collective one_chunk = of_kind(point.collective, point.collective.kind, 1);
@@ -47,12 +46,9 @@ Result classic_result(const Topology& topology, const Point& point,
                 .collective = one_chunk,
                 .space = {.min_chunks = chunks, .max_chunks = chunks},
                 .points = {point}};
-  const Collective asked = with_chunks(one_chunk, chunks);
   finish_result(result);
   if (found) found(result);
-  LowerBounds bounds(topology, asked);
-  if (bounds.fewest_steps().steps > 0)
-    result.claims = with_rate(topology, asked, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
+  result.claims = StrongestBounds(topology, one_chunk).claims(chunks, steps, point.cost.rounds);
   mark_verified(result);
   return result;
 }
@@ -121,36 +117,37 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
       question.name, topology, {.chunks = question.chunks, .order = {}, .root = question.root.value_or(0)});
   if (question.root && !is_rooted(point.collective.kind))
     throw InputError("--root", name_of(point.collective) + " has no root", "leave it out");
-  return classic_result(topology, point, question.found);
+  return classic_result(topology, point, point.cost.steps, question.found);
 }
 
-// A machine that does not suit the algorithm is an answer here, not an error: exports try several.
+// A machine that does not suit the algorithm is an answer here, not an error: exports try several, and need
+// no bound of its steps, which takes seconds on large machines.
 std::optional<Result> classic_if_possible(const Topology& machine, Method method, int chunks) {
   const Topology topology = flatten(machine);
   const std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks});
   if (!point) return {};
-  return classic_result(topology, *point, {});
+  return classic_result(topology, *point, kAnySteps, {});
 }
 
 Bounds bounds(const Topology& machine, const Collective& one_chunk, const BoundsQuestion& question) {
   require_question(machine, one_chunk);
   const Topology topology = flatten(machine);
-  const Collective collective = with_chunks(one_chunk, question.chunks);
   // The cheap bounds first, and each reported as soon as it is known: a limit may end what follows.
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);
   };
-  LowerBounds bounds(topology, collective);
-  Bounds known{.steps = bounds.fewest_steps().steps, .fewest_steps = bounds.fewest_steps().claim};
+  StrongestBounds bounds(topology, one_chunk);
+  const auto [steps, too_few] = bounds.fewest_steps(question.chunks);
+  Bounds known{.steps = steps, .fewest_steps = too_few};
   tell(known);
   if (known.steps == 0) return known;
-  known.rounds = bounds.fewest_rounds();
-  known.rate = rate_shown(topology, collective, known.rounds.certificate);
+  known.rounds = bounds.rounds(question.chunks);
+  known.rate = {.rounds = bounds.rate().rounds, .chunks = bounds.rate().chunks};
   known.within = question.steps.value_or(known.steps);
   tell(known);
   // Fewer steps than the fewest: what refutes these answers this question, too.
   known.rounds_within =
-      known.within < known.steps ? known.fewest_steps : bounds.fewest_rounds_in(known.within);
+      known.within < known.steps ? known.fewest_steps : bounds.rounds(question.chunks, known.within);
   return known;
 }
 

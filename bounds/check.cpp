@@ -219,16 +219,6 @@ Rate rate_shown(const Topology& topology, const Collective& collective, const Ce
   return {.rounds = static_cast<long long>(rounds), .chunks = static_cast<long long>(chunks)};
 }
 
-std::vector<Claim> with_rate(const Topology& topology, const Collective& collective,
-                             std::vector<Claim> claims) {
-  for (std::size_t i = 0, count = claims.size(); i < count; ++i) {
-    if (claims[i].steps != kAnySteps) continue;
-    Claim any = of_any_chunks(topology, collective, claims[i]);
-    if (any.rounds > 0) claims.push_back(std::move(any));
-  }
-  return claims;
-}
-
 Claim of_any_chunks(const Topology& topology, const Collective& collective, const Claim& claim) {
   using Kind = Certificate::Kind;
   Claim any = claim;

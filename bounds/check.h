@@ -22,9 +22,6 @@ std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 // of steps, with an element per step for at most `steps`. `collective` is the one that the claim is about.
 Rate rate_shown(const Topology&, const Collective&, const Certificate&, int steps = kAnySteps);
 
-// These claims about one collective, and what each shows of any number of steps and chunks.
-std::vector<Claim> with_rate(const Topology&, const Collective&, std::vector<Claim>);
-
 // The claim about any chunk count that follows from one about a chunk count, or a weaker one where its
 // numbers would be too large; rounds 0 if none follows. `collective` as for rate_shown.
 Claim of_any_chunks(const Topology&, const Collective&, const Claim&);

@@ -39,6 +39,7 @@
 #include "pareto/count_search.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
+#include "pareto/strongest_bounds.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -175,11 +176,10 @@ class FrontierSearch {
       if (clock_.over()) return;
       if (is_mirrored_phase(kind) != mirrored) continue;
       const Collective one = of_kind(asked_, kind, 1);
-      LowerBounds bounds(topology_, one, options_.synthesis.limits.stop);
-      const StepBound& least = bounds.fewest_steps();
-      if (least.steps == 0) return;
-      put_bound(one, least.claim);
-      put_bound(one, bounds.fewest_rounds());
+      const std::vector<Claim> claims =
+          StrongestBounds(topology_, one, options_.synthesis.limits.stop).claims(1);
+      if (claims.empty()) return;
+      for (const Claim& claim : claims) put_bound(one, claim);
     }
   }
 

@@ -1,15 +1,18 @@
 // What the engine constructs within the budget comes first; the solvers have what is left (chunk_search.h).
 #include "pareto/synthesis_search.h"
 
+#include <algorithm>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 
-#include "bounds/lower_bounds.h"
 #include "construct/engine.h"
 #include "construct/incumbents.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
+#include "pareto/optimality.h"
+#include "pareto/strongest_bounds.h"
 
 namespace chorale {
 namespace {
@@ -90,10 +93,26 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
     const std::lock_guard lock(known->mutex);
     known->found.claims.push_back(claim);
   };
-  // Another engine than ours is asked for comparison: it is not helped.
-  if (options.synthesis.engine == Engine::Sat)
-    question.points = constructed(topology, one_chunk, asked, options, question.found);
+  // Beside what is constructed. Another engine than ours is asked for comparison: it is not helped.
+  const bool ours = options.synthesis.engine == Engine::Sat, bounded = options.synthesis.use_bounds;
+  StrongestBounds strongest(topology, one_chunk, options.synthesis.limits.stop);
+  std::future<std::vector<Claim>> bounds;
+  if (bounded) bounds = std::async(std::launch::async, [&] { return strongest.claims(asked.chunks); });
+  if (ours) question.points = constructed(topology, one_chunk, asked, options, question.found);
+  std::vector<Claim> claims;
+  const auto claim = [&](const Claim& each) {
+    claims.push_back(each);
+    question.claimed(each);
+  };
+  if (bounded) std::ranges::for_each(bounds.get(), claim);
+  if (ours) question.claims = claims;
   BudgetAnswer answer = search_budget(question, asked.steps, asked.rounds, options, clock);
+  answer.found.claims.insert(answer.found.claims.begin(), claims.begin(), claims.end());
+  // The search ends with a schedule within the budget, however far from the bound of its steps.
+  if (const Point* const best = answer.found.points.best_within(answer.steps);
+      best != nullptr && bounded && !clock.over())
+    for (const Claim& each : strongest.claims(asked.chunks, best->cost.steps, best->cost.rounds))
+      if (excludes_more(answer.found.claims, each)) answer.found.claims.push_back(each);
   Stopped stopped = Stopped::No;
   if (answer.verdict == Verdict::Unknown) {
     stopped = clock.why_stopped();

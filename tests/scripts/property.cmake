@@ -25,7 +25,7 @@ python_test(property.repro LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive
 # Makers by properties, of the rooms themselves; --long and --seed: tests/property/main.cpp.
 file(GLOB properties CONFIGURE_DEPENDS property/*_test.cpp)
 add_executable(test_property property/main.cpp property/makers.cpp ${properties})
-target_link_libraries(test_property PRIVATE bounds codegen construct cost encoder pareto semantics solvers topology
+target_link_libraries(test_property PRIVATE api bounds codegen construct cost encoder pareto semantics solvers topology
                                             GTest::gtest GTest::gmock fmt::fmt chorale_warnings)
 target_precompile_headers(test_property REUSE_FROM test_headers)
 together(test_property 10)
