@@ -91,6 +91,45 @@ const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }
 
+// The library keeps the last of two equal keys in silence; we refuse both. In a pass of its own: with a callback
+// to its parser, the library looks through all elements of an array again after each one that is an object.
+class KeysOnce : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit KeysOnce(const std::string& file) : file_(file) {}
+
+  bool start_object(std::size_t) override {
+    open_.emplace_back();
+    return true;
+  }
+  bool end_object() override {
+    open_.pop_back();
+    return true;
+  }
+  bool key(string_t& key) override {
+    if (!open_.back().insert(key).second)
+      throw InputError(file_, fmt::format("the key '{}' is given twice", key.substr(0, 60)),
+                       "keep one of them");
+    return true;
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;  // the parser reports it
+  }
+
+ private:
+  const std::string& file_;
+  std::vector<std::set<std::string>> open_ = {};  // keys of the objects that are open, from the outside in
+};
+
 // position: words for a byte of the text.
 template <typename Position>
 nlohmann::json parsed(std::string_view text, const std::string& file, Position position) {
@@ -98,19 +137,9 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
     throw InputError(file, seems.words, seems.remedy);
   check_depth(text, file);
   try {
-    // The library keeps the last of two equal keys in silence; we refuse both.
-    // The keys of the objects that are open, from the outside in.
-    std::vector<std::set<std::string>> open;
-    const auto no_key_twice = [&](int, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
-      if (event == nlohmann::json::parse_event_t::object_start) open.emplace_back();
-      if (event == nlohmann::json::parse_event_t::object_end) open.pop_back();
-      if (event == nlohmann::json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second)
-        throw InputError(file,
-                         fmt::format("the key '{}' is given twice", value.get<std::string>().substr(0, 60)),
-                         "keep one of them");
-      return true;
-    };
-    return nlohmann::json::parse(text, no_key_twice);
+    KeysOnce keys(file);
+    nlohmann::json::sax_parse(text, &keys);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     // The library counts bytes from 1.
     throw InputError(position(std::min(error.byte > 0 ? error.byte - 1 : 0, text.size())),
