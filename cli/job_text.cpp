@@ -74,7 +74,7 @@ Job job_of(const JobText& text) {
   Job job{.axes = parse_axes(text.axes, false)};
   if (text.reduce.empty()) throw InputError("--reduce", "is missing", "name the axes to sum over");
   if (!(text.bytes > 0))
-    throw InputError("--bytes", "is missing or zero", "give what every device contributes, such as 4G");
+    throw InputError("--bytes", "is missing or zero", "give the size of the data on a device, such as 4G");
   job.reductions = {{.name = text.reduce,
                      .goal = text.goal,
                      .axes = axes_named("--reduce", job.axes, text.reduce),

@@ -52,19 +52,19 @@ std::string groups_in_words(const RankedStrategy& strategy) {
   return text;
 }
 
-// The verb before the names of axes: "2 GiB per device, summed over data and pipeline".
+// Between bytes and names of axes: "2 GiB per device, summed over data and pipeline".
 const char* in_words(Goal goal) {
   switch (goal) {
     case Goal::AllReduce:
-      return "summed over";
+      return "per device, summed over";
     case Goal::ReduceScatter:
-      return "summed, and left in parts, over";
+      return "per device, summed, and left in parts, over";
     case Goal::AllGather:
-      return "gathered over";
+      return "on each device in the end, gathered over";
     case Goal::AllToAll:
-      return "exchanged by all with all over";
+      return "per device, exchanged by all with all over";
     case Goal::Shift:
-      return "sent to the next along";
+      return "per device, sent to the next along";
   }
   return "";
 }
@@ -189,11 +189,10 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const Reduction& reduction : job.reductions) {
     std::string over;
     for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
-    text +=
-        fmt::format("{}: {} per device, {} {}{}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
-                    format_bytes(reduction.bytes), in_words(reduction.goal), over,
-                    reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
-                    overlaps(job) ? after_in_words(job, reduction) : "");
+    text += fmt::format("{}: {} {} {}{}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
+                        format_bytes(reduction.bytes), in_words(reduction.goal), over,
+                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
+                        overlaps(job) ? after_in_words(job, reduction) : "");
   }
   for (const std::string& sentence : sentences(ranking)) text += sentence + "\n";
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),

@@ -75,7 +75,7 @@ struct Reduction {
   std::string name = {};
   Goal goal = Goal::AllReduce;
   std::vector<int> axes = {};  // indices, ascending
-  double bytes = 0;            // per device
+  double bytes = 0;            // that a device contributes; of an AllGather what it has in the end
   double times = 1;            // per iteration of the job
   double element_bytes = 4;    // nothing is scattered finer
   // Earlier reductions of the job: this one begins when they have ended. Not given: all that are before it.

@@ -253,6 +253,13 @@ scatter, gather = (ranking("rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a",
                    for goal in ("reducescatter", "allgather"))
 checked += check(scatter) + check(gather)
 assert [m["us"] for m in scatter["best"]] == [m["us"] for m in gather["best"]]
+# Bytes of an allgather are what a device has in the end, as the help and the first lines say: 16 devices receive 15/16
+# of them through ports of 270 GB/s, in a ring of 15 steps of 1 us.
+whole = ranking("a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")["best"][0]
+assert abs(whole["us"] - (15 + 15 / 16 * 2**30 / 270e3)) < 1e-6, whole
+assert "a: 1 GiB on each device in the end, gathered over a" in run("place", "a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")
+for command in ("place", "order"):
+    assert "of an allgather what it has in the end" in " ".join(run(command, "--help").split()), command
 assert any(len(m["reductions"][0]["strategies"]) > 1 and m["us"] < m["allreduce_us"] * 0.99 for m in scatter["best"])
 hop = ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "8000", "--goal", "shift")["best"]
 assert [m["matrix"] for m in hop][0] == [[1, 4], [4, 4]] and hop[-1]["matrix"] == [[4, 1], [1, 16]], hop
