@@ -1,5 +1,5 @@
 // A library built with failures has entries named "M without link 0-1". They are grouped by answer: failures
-// that a symmetry carries to each other share one answer, and so become one row that counts them.
+// that leave equal machines, but for the numbers of ranks, share one, and so become one row that counts them.
 #include "api/failures.h"
 
 #include <fmt/format.h>

@@ -10,7 +10,8 @@
 
 namespace chorale {
 
-// Failures of a machine that a symmetry carries to each other, and one collective after them.
+// Failures that leave equal machines, but for the numbers of ranks and links (as those do that a symmetry
+// carries to each other), and one collective after them.
 struct FailureRow {
   std::string machine = {};     // before
   std::string collective = {};  // name

@@ -164,7 +164,7 @@ Outcome show(const LibraryCommand& command) {
   return outcome;
 }
 
-// A row per machine, collective and failures that a symmetry carries to each other.
+// A row per machine, collective and failures that leave equal machines.
 Outcome list_failures(const LibraryCommand& command) {
   const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
   if (found.empty())
