@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "ir/words.h"
 
@@ -32,6 +36,50 @@ std::string also(const char* before, const Abilities& abilities) {
   return abilities.any() ? before + in_words(abilities) : "";
 }
 
+std::vector<std::vector<LinkId>> links_out(const Topology& t) {
+  std::vector<std::vector<LinkId>> out(t.ranks + t.switches);
+  for (LinkId l = 0; l < std::ssize(t.links); ++l) out[t.links[l].src].push_back(l);
+  return out;
+}
+
+// The most links from a rank to another: each switch on a path adds one. None if one does not reach another.
+// Breadth first from 64 ranks at a time, a bit for each: of 4,096 ranks and a million links each is followed
+// as often as there are hops, 64 times, and not 4,096 times.
+std::optional<int> diameter(const Topology& t, const std::vector<std::vector<LinkId>>& out_of) {
+  int longest = 0;
+  for (Rank first = 0; first < t.ranks; first += 64) {
+    std::vector<std::uint64_t> reached(out_of.size(), 0), front(out_of.size(), 0), next(out_of.size(), 0);
+    std::vector<Node> active, found;
+    std::uint64_t all = 0;
+    for (Rank n = first; n < std::min(first + 64, t.ranks); ++n) {
+      active.push_back(n);
+      reached[n] = front[n] = std::uint64_t{1} << (n - first);
+      all |= front[n];
+    }
+    for (int hops = 1; !active.empty(); ++hops) {
+      found.clear();
+      for (const Node n : active)
+        for (const LinkId l : out_of[n]) {
+          const Node to = t.links[l].dst;
+          const std::uint64_t fresh = front[n] & ~reached[to];
+          if (fresh == 0) continue;
+          if (next[to] == 0) found.push_back(to);
+          next[to] |= fresh;
+        }
+      for (const Node n : active) front[n] = 0;
+      for (const Node n : found) {
+        reached[n] |= next[n];
+        front[n] = std::exchange(next[n], 0);
+        if (n < t.ranks) longest = std::max(longest, hops);
+      }
+      std::swap(active, found);
+    }
+    for (Rank n = 0; n < t.ranks; ++n)
+      if (reached[n] != all) return std::nullopt;
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::string describe(const Levels& levels) {
@@ -48,35 +96,27 @@ std::string name_of(const Topology& t, Node n) {
 }
 
 std::string describe(const Topology& t) {
-  // In links from rank to rank: each switch on a path adds one.
-  int diameter = 0;
-  bool connected = true;
-  const HopCounts hops(t);
-  for (Rank n = 0; n < t.ranks; ++n) {
-    const std::vector<int> distance = hops.from({n});
-    for (Rank m = 0; m < t.ranks; ++m) {
-      connected = connected && distance[m] >= 0;
-      diameter = std::max(diameter, distance[m]);
-    }
-  }
+  const std::vector<std::vector<LinkId>> out_of = links_out(t);
+  const std::optional<int> hops = diameter(t, out_of);
   std::string text = fmt::format(
       "{}: {}, {}, {}, {}; {}\n", t.name, counted(t.ranks, "rank"), counted(t.switches, "switch", "switches"),
       counted(std::ssize(t.links), "link"), counted(std::ssize(t.limits), "shared limit"),
-      connected ? "diameter " + counted(diameter, "hop") : "NOT connected");
+      hops ? "diameter " + counted(*hops, "hop") : "NOT connected");
   text += fmt::format("alpha {} us per step, beta {} us per byte of a round\n", step_alpha_us(t),
                       round_beta_us_per_byte(t));
   // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
+  std::vector<long long> in(t.ranks + t.switches, 0);
+  for (const Link& link : t.links) in[link.dst] += link.bandwidth;
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
-    long long out = 0, in = 0;
+    long long out = 0;
     std::string to;
-    for (const Link& l : t.links) {
-      if (l.dst == n) in += l.bandwidth;
-      if (l.src != n) continue;
+    for (const LinkId id : out_of[n]) {
+      const Link& l = t.links[id];
       out += l.bandwidth;
       to +=
           fmt::format(" {}{}", name_of(t, l.dst), l.bandwidth == 1 ? "" : fmt::format("(x{})", l.bandwidth));
     }
-    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}{}\n", name_of(t, n), out, in, to,
+    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}{}\n", name_of(t, n), out, in[n], to,
                         n < t.ranks || t.abilities.empty() ? "" : also("; may ", t.abilities[n - t.ranks]));
   }
   for (const SharedLimit& limit : t.limits)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -142,6 +143,36 @@ TEST(Topology, DescriptionsAddUpTheWidestLinks) {
   Topology t{.name = "wide", .ranks = 2};
   t.links.assign(2500, {.src = 0, .dst = 1, .bandwidth = 1'000'000});
   EXPECT_THAT(describe(t), testing::HasSubstr("out 2500000000, in   0"));
+}
+
+// The diameter by distances from each rank, one after the other; of more than 64 ranks, too.
+TEST(Describe, DiametersAreTheMostHopsBetweenRanks) {
+  std::mt19937 random(5);
+  int connected = 0, apart = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    Topology machine{.ranks = 1 + static_cast<int>(random() % (trial % 4 == 0 ? 150 : 9)),
+                     .switches = static_cast<int>(random() % 3)};
+    const int nodes = machine.ranks + machine.switches;
+    const int links = static_cast<int>(random() % (3 * nodes + 1)) + (trial % 2) * 4 * nodes;
+    for (int l = 0; l < links; ++l) {
+      const Node src = static_cast<int>(random() % nodes), dst = static_cast<int>(random() % nodes);
+      if (src != dst) machine.links.push_back({.src = src, .dst = dst});
+    }
+    int most = 0;
+    bool all = true;
+    for (Rank n = 0; n < machine.ranks; ++n) {
+      const std::vector<int> far = hops(machine, {n});
+      for (Rank m = 0; m < machine.ranks; ++m) {
+        most = std::max(most, far[m]);
+        all = all && far[m] >= 0;
+      }
+    }
+    ++(all ? connected : apart);
+    EXPECT_THAT(describe(machine), testing::HasSubstr(all ? fmt::format("; diameter {} hop", most)
+                                                          : std::string("; NOT connected")));
+  }
+  EXPECT_GT(connected, 30);
+  EXPECT_GT(apart, 30);
 }
 
 TEST(Dot, NamesEveryRankAndEscapes) {
