@@ -113,6 +113,8 @@ class Ranked {
   void compare(Design& design) {
     WiringFamily family = wirings(question_.ranks, question_.degree, question_.stop);
     design.families = family.groups;
+    design.groups = family.groups_compared;
+    design.all_groups = family.all_groups;
     graphs_ = std::move(family.graphs);
     for (std::size_t g = 0; g < graphs_.size(); ++g)
       queue_.push(entry(g, {graphs_[g].distances, question_.degree}, !asks_alltoall()));
@@ -161,8 +163,9 @@ class Ranked {
     return wiring;
   }
 
-  // What the job takes on any machine of so many ranks and links, a Cayley graph or not: at distance k a rank
-  // has at most d (d-1)^(k-1) others (Moore), and all rates but that of Alltoall are those of the degree.
+  // What the job takes on any machine of so many ranks, with so many links at each, there and back, a Cayley
+  // graph or not: at distance k a rank has at most d (d-1)^(k-1) others (Moore), and all rates but that of
+  // Alltoall are those of the degree. Links that lead one way only could reach d^k.
   double bound_of_any() const {
     CayleyGraph graph;
     long long left = question_.ranks - 1, at = question_.degree;

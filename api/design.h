@@ -1,6 +1,8 @@
-// The best wiring of some ports for a job: of all connected Cayley graphs of the groups of that order
-// (wiring/group.h), circulants, tori twisted in any way and hypercubes among them, the one on which the job
-// is the fastest, with schedules that show it, and bounds that show that no other is better.
+// The best wiring of some ports for a job: of all connected Cayley graphs of one degree whose links go there
+// and back, of all groups of that order (wiring/all_groups.h; beyond 127 ranks of some), the one on which the
+// job is the fastest, with schedules that show it, and a bound on what any other takes. Where a group has too
+// many graphs some are tried, and the bound is that of any machine with as many links at each rank, there and
+// back.
 #pragma once
 
 #include <atomic>

@@ -51,7 +51,20 @@ std::string ranking_table(const Design& design) {
   return table(rows, kinds + "rrRL");
 }
 
-// Three statements that differ in what they are about: all graphs of all groups were compared; or not all,
+// What the family is: every sentence about all graphs is about these.
+std::string family(const Design& design) {
+  const std::string groups = design.all_groups
+                                 ? fmt::format("all {}", counted(design.groups, "group"))
+                                 : counted(design.groups, "group") +
+                                       " (abelian, semidirect products of two cyclic groups, dicyclic)";
+  const std::string sets =
+      fmt::format("{} of {}, links there and back", design.all_compared ? "all sets" : "some sets",
+                  counted(design.degree, "generator"));
+  return fmt::format("family: connected Cayley graphs of {} with {}; {}; {} have one\n", groups,
+                     counted(design.ranks, "element"), sets, design.families.size());
+}
+
+// Three statements that differ in what they are about: all graphs of the family were compared; or not all,
 // and the bound is then that of any machine with as many links (Moore's bound on distances); and how many
 // were excluded by distances alone, without a bound of their own.
 std::string proof(const Design& design) {
@@ -63,14 +76,24 @@ std::string proof(const Design& design) {
       design.by_distance > 0 ? fmt::format(" ({} are excluded by their distances alone)", design.by_distance)
                              : "";
   const std::string tried = design.all_compared ? "" : all + " tried, which are not all; ",
-                    where = design.all_compared ? "any of " + all : "any machine of as many links";
+                    where = design.all_compared ? "any of " + all
+                                                : "any machine of as many links at each rank, there and back";
   if (design.proven) return fmt::format("proven: {}no schedules on {} take less{}\n", tried, where, excluded);
   const double found = design.best.front().found_us;
   return fmt::format(
       "not proven: {}no schedules on {} take less than {}{}{}{}\n", tried, where, format_us(design.bound_us),
       per(design), excluded,
-      found > 0 ? fmt::format("; those found take {:.1f} % more", 100 * (found / design.bound_us - 1))
+      found > 0 ? fmt::format("; those found take {:.2g} % more", 100 * (found / design.bound_us - 1))
                 : "; no schedules were searched");
+}
+
+// Of a group that is not cyclic the relations, which say what its elements are.
+std::string meaning(const Design& design) {
+  const std::string& name = design.best.front().name;
+  for (const DesignFamily& family : design.families)
+    if (name.starts_with(family.group + ": ") && family.relations.find(',') != std::string::npos)
+      return fmt::format("{}: (e,f,...) is a^e b^f ...; {}\n", family.group, family.relations);
+  return "";
 }
 
 std::string in_words(const Design& design) {
@@ -86,7 +109,7 @@ std::string in_words(const Design& design) {
                           rounds_a_chunk(first.rates[c].found.rounds, first.rates[c].found.chunks),
                           counted(first.rates[c].steps, "step"));
   }
-  text += proof(design);
+  text += meaning(design) + proof(design) + family(design);
   for (const DesignedGraph& named : design.named)
     // Its bound against what was found: so it is slower by at least that factor, whatever its schedule.
     if (named.bound_us > first.bound_us * (1 + 1e-9) && first.found_us > 0)

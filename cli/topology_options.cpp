@@ -102,10 +102,12 @@ void topology_options(CLI::App& app, Command& parsed) {
 
 void design_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
-      command(app, "design", "The best wiring of some ports for a job, of all Cayley graphs",
-              "Circulants, twisted tori, hypercubes, and Cayley graphs of dihedral and other\n"
-              "groups (docs/topologies.md) are compared by what no schedule can beat; then schedules are\n"
-              "searched on the best ones. Links are bidirectional.\n"
+      command(app, "design", "The best Cayley graph of some ports for a job, with a bound on the others",
+              "Compares the connected Cayley graphs of one degree whose links go there and back, of all\n"
+              "groups with as many elements as ranks (beyond 127 ranks: of abelian and dicyclic groups\n"
+              "and of semidirect products of two cyclic groups), by what no schedule can beat; then\n"
+              "schedules are searched on the best ones. Where a group has too many graphs, some are\n"
+              "tried, and the output names them (docs/topologies.md).\n"
               "exit codes: 0 found, proven or not, 2 bad input, 3 out of time or memory,\n"
               "130 interrupted\n"
               "examples:\n"

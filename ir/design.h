@@ -15,10 +15,11 @@ struct DesignDemand {
   bool operator==(const DesignDemand&) const = default;
 };
 
-// A group, and the connected graphs of it that were compared: sets of generators, of those that an
-// automorphism of the group carries to each other one.
+// A group, and the connected graphs of it that were compared: sets of generators with their inverses, of
+// those that an automorphism of the group carries to each other one.
 struct DesignFamily {
-  std::string group = {};  // "Z4 x Z16"
+  std::string group = {};      // "Z4 x Z16"
+  std::string relations = {};  // which define it: "a^4 = 1, b^16 = 1"; (e, f) is a^e b^f
   long long graphs = 0;
   bool operator==(const DesignFamily&) const = default;
 };
@@ -49,12 +50,14 @@ struct Design {
   std::int64_t message_bytes = 0;  // 0: large ones
   double alpha_us = 0, link_gbs = 0;
   std::vector<DesignFamily> families = {};
+  int groups = 0;                         // compared: the families, and groups without such a graph
+  bool all_groups = false;                // these are all groups with as many elements as ranks
   bool all_compared = false;              // every graph of every group was bounded
   long long by_distance = 0;              // graphs that their distances exclude, without a bound of their own
   std::vector<DesignedGraph> best = {};   // at most ten, no two isomorphic, the best first: the design
   std::vector<DesignedGraph> named = {};  // machines by name of as many ranks and links, for comparison
-  // No schedules take less on any graph of the families or, if not all were compared, on any
-  // machine of as many links.
+  // No schedules take less on any graph of the families or, if not all were compared, on any machine of as
+  // many links at each rank, there and back.
   double bound_us = 0;
   bool proven = false;               // the first of `best` takes no more
   Topology machine = {};             // the first of `best`

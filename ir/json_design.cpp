@@ -27,17 +27,20 @@ std::string to_json(const Design& design) {
     job.push_back(
         fmt::format("{{\"collective\":{},\"weight\":{}}}", quoted(demand.collective), demand.weight));
   for (const DesignFamily& family : design.families)
-    families.push_back(fmt::format("{{\"group\":{},\"graphs\":{}}}", quoted(family.group), family.graphs));
+    families.push_back(fmt::format("{{\"group\":{},\"relations\":{},\"graphs\":{}}}", quoted(family.group),
+                                   quoted(family.relations), family.graphs));
   for (const DesignedGraph& wiring : design.best) best.push_back(write_wiring(wiring));
   for (const DesignedGraph& wiring : design.named) named.push_back(write_wiring(wiring));
   return fmt::format(
       "{{\"chorale_design\":1,\"ranks\":{},\"degree\":{},\"job\":[{}],\"message_bytes\":{},\"alpha_us\":{},"
       "\"link_gbs\":{},\n "
-      "\"proven\":{},\"bound_us\":{},\"all_compared\":{},\"by_distance\":{},\"stopped\":{},\n "
+      "\"proven\":{},\"bound_us\":{},\"groups\":{},\"all_groups\":{},\"all_compared\":{},\"by_distance\":{},"
+      "\"stopped\":{},\n "
       "\"best\":{},\n \"named\":{},\n \"families\":{}}}\n",
       design.ranks, design.degree, fmt::join(job, ","), design.message_bytes, design.alpha_us,
-      design.link_gbs, design.proven, design.bound_us, design.all_compared, design.by_distance,
-      quoted(name_of(design.stopped)), lines(best, " "), lines(named, " "), lines(families, " "));
+      design.link_gbs, design.proven, design.bound_us, design.groups, design.all_groups, design.all_compared,
+      design.by_distance, quoted(name_of(design.stopped)), lines(best, " "), lines(named, " "),
+      lines(families, " "));
 }
 
 }  // namespace chorale

@@ -91,8 +91,8 @@ const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }
 
-// The library keeps the last of two equal keys in silence; we refuse both. In a pass of its own: with a callback
-// to its parser, the library looks through all elements of an array again after each one that is an object.
+// The library keeps the last of two equal keys in silence; we refuse both. In a pass of its own: with a
+// callback to its parser, the library goes through all elements of an array after each that is an object.
 class KeysOnce : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit KeysOnce(const std::string& file) : file_(file) {}

@@ -57,7 +57,7 @@ CheapestPaths<Price> cheapest_paths(const CayleyGraph& graph, const std::vector<
     paths.paid += price;
     for (int back = at; back != 0; back = reached[back].before) ++paths.hops[reached[back].by];
     for (std::size_t g = 0; g < prices.size(); ++g)
-      for (const int hop : {graph.generators[g], group.inverses[graph.generators[g]]}) {
+      for (const int hop : {graph.generators[g], int{group.inverses[graph.generators[g]]}}) {
         const int next = group.product(at, hop);
         const Price there = price + prices[g];
         if (reached[next].done || (reached[next].price >= 0 && reached[next].price <= there)) continue;

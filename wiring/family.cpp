@@ -13,12 +13,17 @@
 #include <utility>
 
 #include "symmetry/automorphisms.h"
+#include "wiring/all_groups.h"
+#include "wiring/isomorphism.h"
 
 namespace chorale {
 namespace {
 
 constexpr int kMostAutomorphisms = 2048;
 constexpr unsigned kSeed = 1;
+// A group may map sets for this part of what is left, as few need so much: with as many parts as groups, two
+// of the 267 of order 64 would be sampled at four links.
+constexpr long long kShares = 32;
 
 // Elements come in classes {a, a^-1}, since a link has two directions; sets are of classes, and
 // automorphisms permute them. An element that is its own inverse is one link of a rank, others are two.
@@ -45,13 +50,16 @@ class Generators {
   bool find(int links, long long sets, long long samples) {
     left_ = sets;
     choose(0, links);
+    sets_mapped = sets - std::max(0LL, left_);
     if (left_ >= 0 && !stopped()) return true;
     left_ = samples;
     sample(links);
+    links_sampled = samples - std::max(0LL, left_);
     return false;
   }
 
   std::vector<CayleyGraph> found = {};
+  long long sets_mapped = 0, links_sampled = 0;  // of the effort
 
  private:
   bool stopped() const { return stop_ != nullptr && stop_->load(); }
@@ -81,6 +89,9 @@ class Generators {
   bool is_least() {
     for (const std::vector<int>& move : moves_) {
       if ((left_ -= std::ssize(chosen_)) < 0) return false;
+      int first = move[chosen_.front()];
+      for (const int c : chosen_) first = std::min(first, move[c]);
+      if (first > chosen_.front()) continue;
       image_.clear();
       for (const int c : chosen_) image_.push_back(move[c]);
       std::ranges::sort(image_);
@@ -163,23 +174,26 @@ class Generators {
 
 }  // namespace
 
-// The effort is divided evenly among the groups of that order. A family is complete if none was sampled and
-// nothing stopped it.
+// What a group leaves of its part of the effort is there for the next ones. A family is complete if no group
+// was sampled and nothing stopped it.
 WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop, const WiringEffort& effort) {
-  WiringFamily family;
-  std::vector<GroupKind> kinds = groups_of(ranks);
-  // More factors than links: so few elements do not generate the group.
-  std::erase_if(kinds, [&](const GroupKind& kind) { return std::ssize(kind.factors) > degree; });
-  family.complete = true;
-  for (const GroupKind& kind : kinds) {
+  std::vector<Group> groups = groups_of(ranks, stop);
+  WiringFamily family{.groups_compared = static_cast<int>(groups.size()),
+                      .all_groups = ranks <= kMaxOrderOfAllGroups,
+                      .complete = true};
+  std::erase_if(groups, [&](const Group& group) { return least_generators(group) > degree; });
+  WiringEffort left = effort;
+  for (long long after = std::ssize(groups); Group & each : groups) {
     if (stop != nullptr && stop->load()) break;
-    const auto group = std::make_shared<const Group>(kind.group());
+    const auto group = std::make_shared<const Group>(std::move(each));
     Generators generators(group, stop);
-    const long long groups = std::ssize(kinds);
-    family.complete =
-        generators.find(degree, effort.sets / groups, effort.samples / groups) && family.complete;
+    const bool all = generators.find(degree, left.sets / std::min(after, kShares), left.samples / after);
+    left.sets -= generators.sets_mapped;
+    left.samples -= generators.links_sampled;
+    --after;
+    family.complete = all && family.complete;
     if (generators.found.empty()) continue;
-    family.groups.push_back({group->name, std::ssize(generators.found)});
+    family.groups.push_back({group->name, relations(*group), std::ssize(generators.found)});
     std::ranges::move(generators.found, std::back_inserter(family.graphs));
   }
   family.complete = family.complete && (stop == nullptr || !stop->load());

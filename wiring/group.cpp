@@ -1,7 +1,8 @@
-// Groups by their tables of products: products of cyclic groups by their invariant factors (every abelian
-// group once), and semidirect products Z_m x Z_k by r, (a, b)(c, d) = (a + r^b c, b + d), with r^k = 1 mod
-// m: dihedral groups for k = 2 and r = -1. An element is the mixed-radix number of its digits, and 0 is
-// the neutral one.
+// Every group here but two is made of smaller ones by one step: an element x is added to a group N that it
+// carries to itself. A cyclic group is such an extension of the group of one element, a product with a cyclic
+// group one whose x commutes with N. The two that have no such N, A5 and SL(2,5), are products of subgroups
+// that meet in the identity alone: each element is one of a subgroup times a power of one more element, which
+// gives it digits, too.
 #include "wiring/group.h"
 
 #include <fmt/format.h>
@@ -9,12 +10,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
+#include <map>
+#include <numeric>
 
 namespace chorale {
 namespace {
-
-constexpr int kMostImages = 50'000;  // choices of images of generators that are tried
 
 std::vector<int> digits(int element, const std::vector<int>& factors) {
   std::vector<int> all(factors.size());
@@ -31,120 +31,106 @@ Group with_table(std::string name, std::vector<int> factors, const std::function
   group.inverses.resize(n);
   for (int a = 0; a < n; ++a)
     for (int b = 0; b < n; ++b) {
-      group.products[a * n + b] = product(a, b);
-      if (group.products[a * n + b] == 0) group.inverses[a] = b;
+      group.products[a * n + b] = static_cast<std::uint16_t>(product(a, b));
+      if (group.products[a * n + b] == 0) group.inverses[a] = static_cast<std::uint16_t>(b);
     }
   return group;
 }
 
-std::vector<std::string> cyclic_names(const std::vector<int>& factors) {
+// "Z2^2 x Z8"
+std::string cyclic_name(const std::vector<int>& factors) {
   std::vector<std::string> names;
-  for (const int factor : factors) names.push_back(fmt::format("Z{}", factor));
-  return names;
-}
-
-// Each factor divides the next one: the invariant factors of an abelian group.
-// 12 = 2 x 6 and 12, and not 3 x 4, which is the same group as 12.
-void add_products(int left, std::vector<int>& factors, std::vector<GroupKind>& kinds) {
-  if (left == 1) kinds.push_back({.factors = factors});
-  for (int next = 2; next <= left; ++next) {
-    if (left % next != 0 || (!factors.empty() && next % factors.back() != 0)) continue;
-    factors.push_back(next);
-    add_products(left / next, factors, kinds);
-    factors.pop_back();
+  for (std::size_t f = 0, equal = 1; f < factors.size(); f += equal, equal = 1) {
+    while (f + equal < factors.size() && factors[f + equal] == factors[f]) ++equal;
+    names.push_back(fmt::format("Z{}", factors[f]) + (equal > 1 ? fmt::format("^{}", equal) : ""));
   }
+  return fmt::format("{}", fmt::join(names, " x "));
 }
 
-int power(int r, int exponent, int m) {
-  int value = 1;
-  for (int i = 0; i < exponent; ++i) value = value * r % m;
+// Of a product of more than direct factors, in parentheses.
+std::string factor_name(const Group& group) {
+  const bool simple = group.name.find("x|") == std::string::npos && group.name.find('.') == std::string::npos;
+  return simple ? group.name : "(" + group.name + ")";
+}
+
+using Permutation = std::vector<int>;
+
+Permutation composed(const Permutation& first, const Permutation& then) {
+  Permutation both;
+  for (const int point : first) both.push_back(then[point]);
+  return both;
+}
+
+// Of permutations g, h, ...: all g^e h^f ... with the exponents below the factors. Requires that these are a
+// group, each element once.
+Group permutation_group(std::string name, const std::vector<int>& factors,
+                        const std::vector<Permutation>& generators) {
+  std::vector<Permutation> all(1, Permutation(generators.front().size()));
+  std::iota(all[0].begin(), all[0].end(), 0);
+  for (std::size_t f = 0; f < factors.size(); ++f) {
+    std::vector<Permutation> longer;
+    for (Permutation each : all)
+      for (int i = 0; i < factors[f]; ++i, each = composed(each, generators[f])) longer.push_back(each);
+    all = std::move(longer);
+  }
+  std::map<Permutation, int> numbers;
+  for (std::size_t a = 0; a < all.size(); ++a) numbers[all[a]] = static_cast<int>(a);
+  return with_table(std::move(name), factors,
+                    [&](int a, int b) { return numbers.at(composed(all[a], all[b])); });
+}
+
+// The vectors of two elements modulo 5, multiplied from the left by a b / c d.
+Permutation matrix_of_five(int a, int b, int c, int d) {
+  Permutation images;
+  for (int v = 0; v < 25; ++v)
+    images.push_back((v / 5 * a + v % 5 * c) % 5 * 5 + (v / 5 * b + v % 5 * d) % 5);
+  return images;
+}
+
+// The subgroup that elements generate, in the order of reaching it.
+std::vector<int> closure(const Group& group, const std::vector<int>& elements) {
+  std::vector<int> all = {0};
+  std::vector<bool> known(group.order, false);
+  known[0] = true;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const int element : elements)
+      if (const int next = group.product(all[i], element); !known[next]) {
+        known[next] = true;
+        all.push_back(next);
+      }
+  return all;
+}
+
+// "a b^3"; "1" for the identity.
+std::string word(const Group& group, int element) {
+  std::vector<std::string> powers;
+  const std::vector<int> exponents = digits(element, group.factors);
+  for (std::size_t f = 0; f < exponents.size(); ++f)
+    if (exponents[f] > 0)
+      powers.push_back(std::string(1, static_cast<char>('a' + f)) +
+                       (exponents[f] > 1 ? fmt::format("^{}", exponents[f]) : ""));
+  return powers.empty() ? "1" : fmt::format("{}", fmt::join(powers, " "));
+}
+
+}  // namespace
+
+int Group::power(int a, int exponent) const {
+  int value = 0;
+  for (int i = 0; i < exponent; ++i) value = product(value, a);
   return value;
 }
 
-// Twists with the same powers give the same group: of each set of powers one.
-// From m - 1 downwards, so that the dihedral group comes first.
-void add_twisted(int m, int k, std::vector<GroupKind>& kinds) {
-  std::set<std::set<int>> seen;
-  for (int r = m - 1; r > 1; --r) {
-    if (power(r, k, m) != 1) continue;
-    std::set<int> powers;
-    for (int i = 0; i < k; ++i) powers.insert(power(r, i, m));
-    if (seen.insert(powers).second) kinds.push_back({.factors = {m, k}, .twist = r});
-  }
+int Group::generator(std::size_t factor) const {
+  return std::accumulate(factors.begin() + static_cast<std::ptrdiff_t>(factor) + 1, factors.end(), 1,
+                         std::multiplies<>());
 }
-
-int order_of(const Group& group, int element) {
-  int order = 1;
-  for (int at = element; at != 0; at = group.product(at, element)) ++order;
-  return order;
-}
-
-// Images of the generators, one for each factor, chosen one after the other. They determine an automorphism,
-// and have the orders of the generators. Each choice is tried: the map has to be a bijection, and to respect
-// products with generators; by induction it then respects all products.
-class Images {
- public:
-  Images(const Group& group, int most) : group_(group), most_(most) {
-    for (std::size_t f = 0; f < group.factors.size(); ++f) {
-      int generator = 1;
-      for (std::size_t g = f + 1; g < group.factors.size(); ++g) generator *= group.factors[g];
-      generators_.push_back(generator);
-    }
-    for (int a = 0; a < group.order; ++a) orders_.push_back(order_of(group, a));
-  }
-
-  std::vector<std::vector<int>> all() {
-    std::vector<int> images;
-    choose(images);
-    return std::move(found_);
-  }
-
- private:
-  void choose(std::vector<int>& images) {
-    if (images.size() == generators_.size()) return keep_if_automorphism(images);
-    for (int a = 0; a < group_.order; ++a) {
-      if (static_cast<int>(found_.size()) >= most_ || tried_ > kMostImages) return;
-      if (orders_[a] != orders_[generators_[images.size()]]) continue;
-      images.push_back(a);
-      choose(images);
-      images.pop_back();
-    }
-  }
-
-  // An element is a product of powers of the generators, in the order of the factors.
-  void keep_if_automorphism(const std::vector<int>& images) {
-    ++tried_;
-    const int n = group_.order;
-    std::vector<int> map(n, 0);
-    std::vector<bool> taken(n, false);
-    for (int a = 0; a < n; ++a) {
-      const std::vector<int> powers = digits(a, group_.factors);
-      for (std::size_t f = 0; f < powers.size(); ++f)
-        for (int i = 0; i < powers[f]; ++i) map[a] = group_.product(map[a], images[f]);
-      if (taken[map[a]]) return;
-      taken[map[a]] = true;
-    }
-    for (int a = 0; a < n; ++a)
-      for (std::size_t f = 0; f < images.size(); ++f)
-        if (map[group_.product(a, generators_[f])] != group_.product(map[a], images[f])) return;
-    found_.push_back(std::move(map));
-  }
-
-  const Group& group_;
-  const int most_;
-  int tried_ = 0;
-  std::vector<int> generators_ = {}, orders_ = {};
-  std::vector<std::vector<int>> found_ = {};
-};
-
-}  // namespace
 
 std::string Group::element(int a) const {
   return factors.size() == 1 ? std::to_string(a) : fmt::format("({})", fmt::join(digits(a, factors), ","));
 }
 
 Group cyclic_product(const std::vector<int>& factors) {
-  return with_table(fmt::format("{}", fmt::join(cyclic_names(factors), " x ")), factors, [&](int a, int b) {
+  return with_table(cyclic_name(factors), factors, [&](int a, int b) {
     const std::vector<int> left = digits(a, factors), right = digits(b, factors);
     int sum = 0;
     for (std::size_t f = 0; f < factors.size(); ++f)
@@ -153,40 +139,91 @@ Group cyclic_product(const std::vector<int>& factors) {
   });
 }
 
+Group direct_product(const Group& a, const Group& b) {
+  std::vector<int> factors = a.factors;
+  factors.insert(factors.end(), b.factors.begin(), b.factors.end());
+  const int n = b.order;
+  return with_table(factor_name(a) + " x " + factor_name(b), std::move(factors),
+                    [&](int x, int y) { return a.product(x / n, y / n) * n + b.product(x % n, y % n); });
+}
+
+// (n x^i) (m x^j) = n x^i(m) x^(i + j), of which x^k is one more element of N.
+Group cyclic_extension(const Group& normal, int k, const std::vector<int>& moved, int power) {
+  std::vector<std::vector<int>> times(1, std::vector<int>(normal.order));  // moved, i times
+  std::iota(times[0].begin(), times[0].end(), 0);
+  for (int i = 1; i < k; ++i) times.push_back(composed(times.back(), moved));
+  std::vector<int> factors = normal.factors;
+  factors.push_back(k);
+  return with_table("", std::move(factors), [&](int a, int b) {
+    const int i = a % k, j = b % k, both = normal.product(a / k, times[i][b / k]);
+    return (i + j < k ? both : normal.product(both, power)) * k + (i + j) % k;
+  });
+}
+
 Group semidirect_product(int m, int k, int r) {
-  std::vector<int> powers;
-  for (int b = 0; b < k; ++b) powers.push_back(power(r, b, m));
-  const bool dihedral = k == 2 && r == m - 1;
-  return with_table(dihedral ? fmt::format("D{}", m) : fmt::format("Z{} x Z{} by {}", m, k, r), {m, k},
-                    [&](int x, int y) {
-                      const int a = x / k, b = x % k, c = y / k, d = y % k;
-                      return (a + powers[b] * c) % m * k + (b + d) % k;
-                    });
+  std::vector<int> moved;
+  for (int a = 0; a < m; ++a) moved.push_back(a * r % m);
+  Group group = cyclic_extension(cyclic_product({m}), k, moved, 0);
+  group.name = k == 2 && r == m - 1 ? fmt::format("D{}", m) : fmt::format("Z{} x| Z{} by {}", m, k, r);
+  return group;
 }
 
-Group GroupKind::group() const {
-  return twist == 1 ? cyclic_product(factors) : semidirect_product(factors[0], factors[1], twist);
+Group dicyclic(int m) {
+  std::vector<int> moved;
+  for (int a = 0; a < 2 * m; ++a) moved.push_back((2 * m - a) % (2 * m));
+  Group group = cyclic_extension(cyclic_product({2 * m}), 2, moved, m);
+  group.name = (m & (m - 1)) == 0 ? fmt::format("Q{}", 4 * m) : fmt::format("Dic{}", m);
+  return group;
 }
 
-// Abelian groups first, the cyclic one before products of more factors. A semidirect product needs m >= 3:
-// Z_2 has no automorphism but the identity.
-std::vector<GroupKind> groups_of(int order) {
-  std::vector<GroupKind> kinds;
-  std::vector<int> factors;
-  add_products(order, factors, kinds);
-  std::ranges::stable_sort(kinds, {}, [](const GroupKind& kind) { return kind.factors.size(); });
-  for (int m = 3; m <= order / 2; ++m)
-    if (order % m == 0) add_twisted(m, order / m, kinds);
-  return kinds;
+// (1 2)(3 4), (1 3)(2 4) and (1 2 3) generate A4; no power of a cycle of five is there, but the identity.
+Group alternating_of_five() {
+  return permutation_group("A5", {2, 2, 3, 5},
+                           {{1, 0, 3, 2, 4}, {2, 3, 0, 1, 4}, {1, 2, 0, 3, 4}, {1, 2, 3, 4, 0}});
 }
 
-// The identity is added where the limits ended the enumeration before it.
-std::vector<std::vector<int>> automorphisms(const Group& group, int most) {
-  std::vector<std::vector<int>> all = Images(group, most).all();
-  std::vector<int> identity(group.order);
-  for (int a = 0; a < group.order; ++a) identity[a] = a;
-  if (std::ranges::find(all, identity) == all.end()) all.push_back(identity);
-  return all;
+// The quaternions i, j and -(1 + i + j + k)/2 generate SL(2,3); then an element of order five.
+Group special_linear_of_five() {
+  return permutation_group("SL(2,5)", {4, 2, 3, 5},
+                           {matrix_of_five(2, 0, 0, 3), matrix_of_five(0, 1, 4, 0),
+                            matrix_of_five(1, 1, 2, 3), matrix_of_five(1, 1, 0, 1)});
+}
+
+// Any product of generators is brought into the order of the digits by these, as in collection.
+std::string relations(const Group& group) {
+  std::vector<std::string> all;
+  for (std::size_t g = 0; g < group.factors.size(); ++g) {
+    const int b = group.generator(g), k = group.factors[g];
+    all.push_back(fmt::format("{}^{} = {}", word(group, b), k, word(group, group.power(b, k))));
+    for (std::size_t f = 0; f < g; ++f)
+      if (const int a = group.generator(f); group.product(b, a) != group.product(a, b))
+        all.push_back(
+            fmt::format("{} {} = {}", word(group, b), word(group, a), word(group, group.product(b, a))));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+// The quotient by commutators and p-th powers, for each prime p.
+int least_generators(const Group& group) {
+  int most = 0;
+  for (int p = 2, left = group.order; left > 1; ++p) {
+    if (left % p != 0) continue;
+    while (left % p == 0) left /= p;
+    std::vector<int> elements;
+    for (std::size_t f = 0; f < group.factors.size(); ++f)
+      for (int b = 0; b < group.order; ++b) {
+        const int a = group.generator(f);
+        elements.push_back(group.product(group.product(a, b), group.inverses[group.product(b, a)]));
+      }
+    for (int a = 0; a < group.order; ++a) elements.push_back(group.power(a, p));
+    std::ranges::sort(elements);
+    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+    int dimensions = 0;
+    for (int index = group.order / static_cast<int>(closure(group, elements).size()); index > 1; index /= p)
+      ++dimensions;
+    most = std::max(most, dimensions);
+  }
+  return most;
 }
 
 }  // namespace chorale

@@ -331,8 +331,9 @@ def place(hierarchy: Union[Hierarchy, File],
 
     Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template
     axes={"tensor": 8} fixes sizes, and the others are chosen), or axes={"data": 4, "tensor": 8}, what is
-    reduced over, and how many bytes each device contributes. Conditions: inside=[("tensor", "node")],
-    order=[("inner", "outer")], memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md).
+    reduced over, and how many bytes each device contributes (of an allgather: has in the end, all parts
+    together). Conditions: inside=[("tensor", "node")], order=[("inner", "outer")], memory=[("node",
+    ["tensor"], bytes of a shard, room)] (docs/placement.md).
     `present`: the placement of today, as the order of the axes ("data,tensor", the first the slowest;
     Megatron's "tensor-data") or the device of each rank. Ctrl-C raises chorale.Interrupted with what was
     priced."""
@@ -380,8 +381,8 @@ def design(*,
            alpha_us: float = 0.7,
            link_gbs: float = 25,
            search_time: float = 12.0) -> Dict[str, Any]:
-    """The best wiring of some ports for a job, of all Cayley graphs (docs/topologies.md): what `chorale
-    design --json` writes, under "machine" the best one, and under "results" a Result for each collective. The
+    """The best Cayley graph of some ports for a job (docs/topologies.md has the family): what `chorale design
+    --json` writes, under "machine" the best one, and under "results" a Result for each collective. The
     job is {"alltoall": 2, "allreduce": 1}, or "alltoall=2,allreduce"."""
     asked = job if isinstance(job, str) else ",".join(f"{name}={weight}" for name, weight in job.items())
     text, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs),

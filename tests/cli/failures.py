@@ -47,13 +47,13 @@ assert {row["failure"]: row["of_whole"] for row in rows}["link 0-1"] == 0.5, row
 _, rows = built(["line:4"], ["allreduce"])
 assert [(row["failure"], row["alike"]) for row in rows] == [("rank 0", 2)], rows
 
-# Without 0-4 or without 1-3 the machine is the same but for the numbers of its ranks, though no permutation of
-# ranks that keeps all cables carries one to the other: 1 row, of 2 failures, which no symmetry joins.
+# Without 0-4 or without 1-3 the machine is the same but for the numbers of its ranks, though no permutation
+# of ranks that keeps all cables carries one to the other: 1 row, of 2 failures, which no symmetry joins.
 cables = [(0, 1), (0, 2), (0, 4), (0, 5), (1, 2), (1, 3), (1, 4), (2, 3)]
 kept = [to for to in itertools.permutations(range(6)) if {frozenset((to[a], to[b])) for a, b in cables} == set(map(frozenset, cables))]
 assert all({to[0], to[4]} != {1, 3} for to in kept), kept
 (work / "odd.json").write_text(json.dumps({"topology": "odd", "ranks": 6, "links": [{"src": a, "dst": b} for pair in cables for a, b in (pair, pair[::-1])]}))
-_, rows = built(["odd.json"], ["broadcast"])
+_, rows = built(["odd.json"], ["allgather"])
 assert [row["alike"] for row in rows if row["failure"] == "link 0-4"] == [2] and not [row for row in rows if row["failure"] == "link 1-3"], rows
 
 # Orbits of a torus with two kinds of cables; names with failures are machines of other commands, too.

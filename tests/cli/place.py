@@ -253,8 +253,8 @@ scatter, gather = (ranking("rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a",
                    for goal in ("reducescatter", "allgather"))
 checked += check(scatter) + check(gather)
 assert [m["us"] for m in scatter["best"]] == [m["us"] for m in gather["best"]]
-# Bytes of an allgather are what a device has in the end, as the help and the first lines say: 16 devices receive 15/16
-# of them through ports of 270 GB/s, in a ring of 15 steps of 1 us.
+# Bytes of an allgather are what a device has in the end, as the help and the first lines have it: 16 devices
+# receive 15/16 of them through ports of 270 GB/s, in a ring of 15 steps of 1 us.
 whole = ranking("a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")["best"][0]
 assert abs(whole["us"] - (15 + 15 / 16 * 2**30 / 270e3)) < 1e-6, whole
 assert "a: 1 GiB on each device in the end, gathered over a" in run("place", "a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")

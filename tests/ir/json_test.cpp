@@ -186,8 +186,8 @@ TEST(Json, ErrorsNameThePlace) {
             std::string::npos);
 }
 
-// The library, asked to call back at each element, looks through all of an array again after each object in it:
-// two million links took minutes. Eight times the links take eight times as long; it was sixty.
+// The library, asked to call back at each element, goes through all of an array after each object in it: two
+// million links took minutes. Eight times the links take eight times as long; it was sixty.
 TEST(Json, ManyLinksAreReadInLinearTime) {
   const auto seconds = [](int links) {
     std::string text = "{\"topology\":\"many\",\"ranks\":4096,\"links\":[";

@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "bounds/clp.h"
 #include "tests/kit/random.h"
+#include "tests/wiring/alltoall_rounds.h"
 #include "topology/builders.h"
 #include "wiring/family.h"
 
@@ -46,61 +46,8 @@ std::vector<std::vector<int>> step_sets(int n, int degree) {
   return sets;
 }
 
-// Fewest rounds per chunk of any fractional Alltoall, by its whole linear program: of each source
-// the units over each link.
-double alltoall_rounds(const Topology& topology) {
-  LinearProgram program;
-  const int links = static_cast<int>(topology.links.size()), n = topology.ranks;
-  for (int i = 0; i < n * links; ++i) program.add_column(0);
-  const int rounds = program.add_column(1);
-  for (int source = 0; source < n; ++source)
-    for (int rank = 0; rank < n; ++rank) {
-      if (rank == source) continue;
-      const int row = program.add_row(1, 1);
-      for (int l = 0; l < links; ++l) {
-        if (topology.links[l].dst == rank) program.entries.push_back({row, source * links + l, 1});
-        if (topology.links[l].src == rank) program.entries.push_back({row, source * links + l, -1});
-      }
-    }
-  for (int l = 0; l < links; ++l) {
-    const int row = program.add_row(0, kNoLimit);
-    program.entries.push_back({row, rounds, 1});
-    for (int source = 0; source < n; ++source) program.entries.push_back({row, source * links + l, -1});
-  }
-  const LpSolution solved = solve(program, 1'000'000);
-  EXPECT_TRUE(solved.optimal);
-  return solved.objective;
-}
-
 double number(const Rate& rate) {
   return static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks);
-}
-
-TEST(Wiring, TablesAreGroups) {
-  std::mt19937 random(1);
-  const std::vector<std::pair<int, int>> kinds = {{2, 1}, {4, 2}, {6, 2}, {8, 4}, {12, 4}, {15, 1}, {21, 2}};
-  for (const auto& [order, count] : kinds) {
-    const std::vector<GroupKind> groups = groups_of(order);
-    EXPECT_EQ(std::ssize(groups), count) << order;
-    for (const GroupKind& kind : groups) {
-      const Group group = kind.group();
-      ASSERT_EQ(group.order, order) << group.name;
-      for (int i = 0; i < 200; ++i) {
-        const int a = below(random, order), b = below(random, order), c = below(random, order);
-        EXPECT_EQ(group.product(group.product(a, b), c), group.product(a, group.product(b, c))) << group.name;
-        EXPECT_EQ(group.product(a, group.inverses[a]), 0) << group.name;
-        EXPECT_EQ(group.product(0, a), a);
-      }
-      for (const std::vector<int>& map : automorphisms(group, 100)) {
-        const int a = below(random, order), b = below(random, order);
-        EXPECT_EQ(map[group.product(a, b)], group.product(map[a], map[b])) << group.name;
-      }
-    }
-  }
-  // Units of Z16, GL(2,2), and the holomorph of Z4 over its centre.
-  EXPECT_EQ(automorphisms(cyclic_product({16}), 1'000).size(), 8U);
-  EXPECT_EQ(automorphisms(cyclic_product({2, 2}), 1'000).size(), 6U);
-  EXPECT_EQ(automorphisms(semidirect_product(4, 2, 3), 1'000).size(), 8U);
 }
 
 // Against all sets of steps: the same distances, and as many graphs as sets up to multipliers.
@@ -145,7 +92,8 @@ TEST(Wiring, BoundsOfAlltoallAreTheOptimumOfItsFlows) {
       std::vector<CayleyGraph> graphs = wirings(n, degree).graphs;
       for (int i = 0; i < 3 && !graphs.empty(); ++i) {
         const CayleyGraph& graph = graphs[below(random, static_cast<int>(graphs.size()))];
-        const double slow = alltoall_rounds(machine_of(graph, 1, 1)), fast = number(alltoall_bound(graph));
+        const double slow = test::alltoall_rounds(machine_of(graph, 1, 1)),
+                     fast = number(alltoall_bound(graph));
         EXPECT_NEAR(slow, fast, 1e-6) << name_of(graph);
         above_distances += fast > static_cast<double>(graph.distances) / degree + 1e-9 ? 1 : 0;
         ++checked;
