@@ -24,8 +24,8 @@ class AlltoallvLoads {
 };
 double alltoallv_us(const NodeLayout&, const TierRates&, const AlltoallvPlan&);
 
-// Microseconds: by cuts around each node and around each rank, without latency. What stays in a node crosses
-// no NIC.
+// Microseconds that no Alltoallv takes less than, whatever the paths: bytes inside a node may leave it by
+// NICs and come back. One latency, for the last byte; 0 if nothing moves.
 double alltoallv_bound_us(const NodeLayout&, const TierRates&, const ByteCounts&);
 
 NicLoad nic_load(const NodeLayout&, const AlltoallvPlan&);

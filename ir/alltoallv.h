@@ -57,8 +57,7 @@ struct AlltoallvPlan {
   bool direct = false;  // each block goes straight to its rank, in one step
   double us = 0;        // predicted: each step takes its latency and its busiest rank or NIC
   double direct_us = 0;
-  double bound_us = 0;  // no Alltoallv takes less: what a node has to send or to receive over its NICs, or a
-                        // rank over its NIC and within its node; without latency
+  double bound_us = 0;  // no Alltoallv takes less, whatever its paths: docs/alltoallv.md
   NicLoad nics = {}, direct_nics = {};
 };
 

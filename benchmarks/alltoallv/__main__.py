@@ -2,6 +2,7 @@
 """Alltoallv planned by its counts, in milliseconds.
 
 usage: benchmarks/alltoallv plan    [--chorale build/release/bin/chorale] [--seeds 20]
+       benchmarks/alltoallv random  [--chorale build/release/bin/chorale] [--matrices 60]
        benchmarks/alltoallv simgrid [--skews 0,0.5,1,1.5] [--bytes 2000000]
        benchmarks/alltoallv fabric  [--skews 0,1] [--nodes 4] [--size 4] [--bytes 400000]
 
@@ -9,6 +10,8 @@ Counts follow Zipf's law of the given skew, over destinations (popular experts) 
 
 plan: 8 nodes of 8 ranks, 256 MB per rank, by `chorale alltoallv`: the time to plan, the predicted time over the
       bound, how much more the busiest NIC of a node carries than the mean, and directly.
+random: the same machine, matrices of a random skew (0 to 1.5, over destinations or pairs), share of empty blocks (0, half
+      or nine in ten) and size (16 KB to 1 GB per rank, each doubling as likely), by size; each is printed with --each.
 simgrid: the same ranks with data in SimGrid (libsimgrid-dev), every byte checked: the plan against each algorithm
       and selector of SMPI's MPI_Alltoallv. Rates are a tenth of those of plan, and so are bytes.
 fabric: network namespaces (root alone; benchmarks/fabric), every byte checked: the plan, which includes gathering
@@ -70,6 +73,28 @@ def plan(options, folder):
                   f"{statistics.median(each['direct_us'] / each['us'] for each in found):>13.2f}  "
                   f"{max(each['busiest_nic']['over_mean'] for each in found) - 1:>16.5f}"
                   f"{statistics.median(each['busiest_nic_directly']['over_mean'] for each in found) - 1:>17.3f}", flush=True)
+    return 0
+
+
+def random_matrices(options, folder):
+    rows = []
+    for seed in range(options.matrices):
+        chance = random.Random(seed)
+        over, skew, empty = chance.choice(("destinations", "pairs")), chance.uniform(0, 1.5), chance.choice((0, 0.5, 0.9))
+        counts = zipf(skew, over, 64, 16_000 * 2 ** chance.uniform(0, 16), seed)
+        counts = [[0 if chance.random() < empty else each for each in row] for row in counts]
+        run(options.chorale, "alltoallv", written(folder, counts), "--nodes", 8, "--json", folder / "plan.json", "-q")
+        found = json.loads((folder / "plan.json").read_text())
+        rows.append((found["bound_us"], found["us"] / found["bound_us"], found["direct_us"] / found["us"], found["planning_ms"]))
+        if options.each:
+            print(f"seed {seed:>2}: {over:<12} skew {skew:.2f}, {empty:.0%} empty: bound {rows[-1][0]:.1f} us, time / bound {rows[-1][1]:.3f}, direct / time {rows[-1][2]:.2f}")
+    print(f"{'bound':<18} {'matrices':>8}  {'planning ms':>14}  {'time / bound':>15}  {'direct / time':>22}")
+    print(f"{'':<18} {'':>8}  {'median':>7}{'most':>7}  {'median':>8}{'most':>7}  {'least':>7}{'median':>8}{'most':>7}")
+    for name, least, most in (("below 100 us", 0, 100), ("100 us to 2 ms", 100, 2000), ("above 2 ms", 2000, math.inf), ("all", 0, math.inf)):
+        of_bound, gain, ms = ([row[k] for row in rows if least <= row[0] < most] for k in (1, 2, 3))
+        if ms:
+            print(f"{name:<18} {len(ms):>8}  {statistics.median(ms):>7.2f}{max(ms):>7.2f}  {statistics.median(of_bound):>8.3f}{max(of_bound):>7.3f}  "
+                  f"{min(gain):>7.2f}{statistics.median(gain):>8.2f}{max(gain):>7.2f}")
     return 0
 
 
@@ -178,9 +203,11 @@ def fabric(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["plan", "simgrid", "fabric"])
+    parser.add_argument("mode", choices=["plan", "random", "simgrid", "fabric"])
     parser.add_argument("--chorale", default=ROOT / "build/release/bin/chorale", type=pathlib.Path)
     parser.add_argument("--seeds", default=20, type=int)
+    parser.add_argument("--matrices", default=60, type=int)
+    parser.add_argument("--each", action="store_true", help="a line per matrix")
     parser.add_argument("--skews", type=lambda words: [float(word) for word in words.split(",")])
     parser.add_argument("--bytes", type=int)
     parser.add_argument("--nodes", default=4, type=int)
@@ -190,7 +217,7 @@ def main():
     options.bytes = options.bytes or (400_000 if options.mode == "fabric" else 2_000_000)
     options.chorale = options.chorale.resolve()
     with tempfile.TemporaryDirectory(prefix="chorale_alltoallv_") as folder:
-        return {"plan": plan, "simgrid": simgrid, "fabric": fabric}[options.mode](options, pathlib.Path(folder))
+        return {"plan": plan, "random": random_matrices, "simgrid": simgrid, "fabric": fabric}[options.mode](options, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -48,14 +48,17 @@ def judged(counts, nodes, rates, found):
             assert end == (0 if src == dst else counts[src][dst]), (src, dst, end)
     us = sum(rates["latency"] + max(amount / (rates[where[0]] * 1e3) for where, amount in step.items()) for step in load.values())
     bound = 0
-    for a in range(nodes):
-        crossing = [[counts[s][d] for s in range(ranks) for d in range(ranks) if (node[s] == a, node[d] == a) == way] for way in ((True, False), (False, True))]
-        bound = max(bound, *(sum(each) / (nics * rates["nic"] * 1e3) for each in crossing))
-    for n in range(ranks):
-        for row in (counts[n], [counts[s][n] for s in range(ranks)]):
-            others = [(row[k], node[k] == node[n]) for k in range(ranks) if k != n]
-            bound = max(bound, sum(count for count, _ in others) / ((rates["nic"] + rates["node"]) * 1e3),
-                        sum(count for count, inside in others if inside) / (rates["node"] * 1e3))
+    for row in (counts, list(zip(*counts))):  # what is sent, what is received
+        others = [sum(row[n]) - row[n][n] for n in range(ranks)]
+        inside = [sum(row[n][k] for k in range(ranks) if node[k] == node[n]) - row[n][n] for n in range(ranks)]
+        for a in range(nodes):
+            members = [n for n in range(ranks) if node[n] == a]
+            crossing = max(sum(each[n][k] for n in members for k in range(ranks) if node[k] != a) for each in (counts, list(zip(*counts))))
+            groups = [([inside[n] for n in members], crossing, nics)] + [([others[n] for n in members if nic[n] == k], 0, 1) for k in {nic[n] for n in members}]
+            for of_rank, also, of_nics in groups:
+                of_rank.sort(reverse=True)
+                bound = max(bound, *((also + sum(of_rank[:j])) / ((of_nics * rates["nic"] + j * rates["node"]) * 1e3) for j in range(len(of_rank) + 1)))
+    bound += rates["latency"] if bound else 0
     return us, bound
 
 
