@@ -96,8 +96,8 @@ void MpiAlltoallv::Companion::make_plan(std::int64_t packed_bytes) {
   spreads = true;
 }
 
-MpiAlltoallv::MpiAlltoallv(std::optional<TierRates> rates, std::string host)
-    : rates_(rates), host_(std::move(host)) {}
+MpiAlltoallv::MpiAlltoallv(NodeRates nodes, std::string host)
+    : rates_(nodes.rates), fault_(std::move(nodes.fault)), host_(std::move(host)) {}
 
 // The rows of counts that ranks gather need memory, too: what fails before ranks meet is carried to where
 // they do.
@@ -149,9 +149,10 @@ std::optional<int> MpiAlltoallv::call(const void* send, const int send_counts[],
   if (ranks > kMostPlannedRanks) return passed("it has more ranks than are planned for in milliseconds");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr)
-    return passed(rates_
-                      ? "its ranks have other rates of nodes, or too little memory"
-                      : "no rank knows the counts of all, and no rates to plan by are given (CHORALE_NODES)");
+    return passed(rates_ ? "its ranks have other rates of nodes, or too little memory"
+                  : fault_.empty()
+                      ? "no rank knows the counts of all, and no rates to plan by are given (CHORALE_NODES)"
+                      : fault_.c_str());
   Companion& ours = *companion;
   const bool in_place = send == MPI_IN_PLACE;
   list_bytes(in_place ? recv_counts : send_counts, in_place ? recv_type : send_type, ours.row);

@@ -15,10 +15,16 @@
 
 namespace chorale {
 
+// What CHORALE_NODES has: rates, or why there are none; both empty: it is not set.
+struct NodeRates {
+  std::optional<TierRates> rates = {};
+  std::string fault = {};
+};
+
 class MpiAlltoallv {
  public:
-  // `rates`: in all ranks the same; none: MPI does all calls. `host`: as in mpi_collectives.h.
-  MpiAlltoallv(std::optional<TierRates> rates, std::string host);
+  // In all ranks the same; none: MPI does all calls. `host`: as in mpi_collectives.h.
+  MpiAlltoallv(NodeRates, std::string host);
 
   // MPI's own signature and result, and what was done in `done`; none: MPI is to do it, in all ranks, for the
   // reason in `done`.
@@ -33,6 +39,7 @@ class MpiAlltoallv {
   bool learn_nodes(MPI_Comm, Companion&) const;
 
   const std::optional<TierRates> rates_;
+  const std::string fault_;
   const std::string host_;
   MpiCompanions<Companion> companions_ = {};
 };

@@ -85,13 +85,12 @@ struct MpiCollectives::Companion {
   }
 };
 
-MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host,
-                               std::optional<TierRates> rates, const std::string& failure_file,
-                               const std::string& failure_signal)
+MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host, NodeRates rates,
+                               const std::string& failure_file, const std::string& failure_signal)
     : observer_(std::move(observer)),
       host_(std::move(host)),
       failure_file_(failure_file, failure_signal),
-      alltoallv_(rates, host_),
+      alltoallv_(std::move(rates), host_),
       algorithms_(std::move(algorithms)) {}
 
 void MpiCollectives::add(Algorithms more) {

@@ -55,7 +55,7 @@ class MpiCollectives {
   // MPI_Get_processor_name. `rates`: of nodes, by which Alltoallv is planned; none: MPI does it.
   // `failure_file`: the first rank of the communicator reads it at each call, or, if `failure_signal` is not
   // "", after that signal (runtime/device/failure_file.h), and all follow in this call; "": there is none.
-  MpiCollectives(Algorithms, Observer, std::string host = "", std::optional<TierRates> rates = {},
+  MpiCollectives(Algorithms, Observer, std::string host = "", NodeRates rates = {},
                  const std::string& failure_file = "", const std::string& failure_signal = "");
 
   // Until threads of the program call.

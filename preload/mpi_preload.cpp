@@ -72,6 +72,8 @@ class Preload {
                      variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED"),
                      variable("CHORALE_FAILED_SIGNAL")) {
     if (comm_rank(MPI_COMM_WORLD) != 0) return;
+    if (const std::string fault = rates_of_nodes().fault; !fault.empty())
+      std::fprintf(stderr, "chorale: %s: MPI does MPI_Alltoallv\n", fault.c_str());
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
     if (const int size = collectives_.algorithms().size(); log_)
