@@ -153,7 +153,8 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
 
 CheckReport check(const Result& result, const CheckOptions& options) {
   return check_result(result, options.proof_dir, options.limits, options.progress, options.plain,
-                      formula_of_the_search, {.lrat = options.lrat_dir, .pb = options.pb_dir});
+                      formula_of_the_search,
+                      {.lrat = options.lrat_dir, .pb = options.pb_dir, .pb_format = options.pb_format});
 }
 
 }  // namespace chorale

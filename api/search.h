@@ -9,6 +9,7 @@
 #include <string>
 
 #include "ir/fields.h"
+#include "ir/pb_format.h"
 #include "ir/search_options.h"
 
 namespace chorale {
@@ -85,9 +86,10 @@ Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
 struct CheckOptions {
   std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
   std::string pb_dir = {};     // where bounds are written as pseudo-Boolean proofs (docs/formats.md)
-  std::string lrat_dir = {};   // where refutations are written as LRAT (docs/formats.md); "": nowhere
-  SolveLimits limits = {};     // of all refutations together
-  PlainEffort plain = {};      // what may be spent on a refutation by the plain formula (docs/trust.md)
+  PbFormat pb_format = PbFormat::V2_0;
+  std::string lrat_dir = {};  // where refutations are written as LRAT (docs/formats.md); "": nowhere
+  SolveLimits limits = {};    // of all refutations together
+  PlainEffort plain = {};     // what may be spent on a refutation by the plain formula (docs/trust.md)
   std::function<void(const CheckReport&)> progress =
       {};  // called with what has been checked, after every point and claim
 };

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""What share of the bounds of results has a proof for a verified checker: 'chorale check --pb'.
+"""What share of the bounds of results has a proof for other checkers, and who accepts it: 'chorale check --pb'.
 
-Usage: pb.py CHORALE RESULTS [--most-bytes N] [--only WORD ...]
+Usage: pb.py CHORALE RESULTS [--veripb PROGRAM] [--format 1.2|2.0] [--most-bytes N] [--only WORD ...]
 RESULTS is a folder of result files, as 'build/release/benchmarks/synthesis --grid --results RESULTS' keeps them.
 
-A bound counts as written if all of its proofs are (one for each number of chunks on the frontier), and as accepted if a
-checker accepts them all: that of tests/kit/pb.py, which does not judge larger pairs of files than --most-bytes, and
-veripb if it is in PATH. Refutations are those of benchmarks/lrat.py, and are only counted.
+A bound counts as written if all of its proofs are (one for each number of chunks on the frontier), and as accepted by a
+checker if it accepts them all. Checkers: VeriPB, --veripb or 'veripb' in PATH (its version of 2022 reads --format 1.2,
+later ones 2.0), on all proofs; and that of tests/kit/pb.py on pairs of files of --most-bytes and less (0: none). VeriPB is
+also given each formula with one round more, of which the proof is none unless less was claimed than it shows. Refutations
+are those of benchmarks/lrat.py, and are only counted.
 """
 import argparse
 import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,43 +27,55 @@ from kit import pb  # noqa: E402
 parser = argparse.ArgumentParser()
 parser.add_argument("chorale")
 parser.add_argument("results", type=pathlib.Path)
+parser.add_argument("--veripb", default="veripb")
+parser.add_argument("--format", default="2.0", choices=["1.2", "2.0"])
 parser.add_argument("--most-bytes", type=int, default=1_000_000)
 parser.add_argument("--only", nargs="*", default=[])
 asked = parser.parse_args()
-chorale = os.path.abspath(asked.chorale)
-veripb = shutil.which("veripb")
+chorale, veripb = os.path.abspath(asked.chorale), shutil.which(asked.veripb)
 if not veripb:
-    print("SKIPPED: veripb is not in PATH; the checker in Python alone judges")
+    print(f"SKIPPED: there is no {asked.veripb}; the checker in Python alone judges")
+CHECKERS = ("veripb", "Python")
 
-claims, written, accepted, unjudged = (collections.Counter() for _ in range(4))
-why, bytes_of, refutations = collections.Counter(), 0, 0
+
+def accepted_by_veripb(opb, pbp):
+    return "Verification succeeded" in subprocess.run([veripb, opb, pbp], capture_output=True, text=True).stdout
+
+
+claims, written, refutations, bytes_of, why = collections.Counter(), collections.Counter(), 0, 0, collections.Counter()
+accepted = {checker: collections.Counter() for checker in CHECKERS}
+proofs, weaker, refused = 0, 0, 0
 for file in sorted(asked.results.glob("*.json")):
     if not all(word in file.name for word in asked.only):
         continue
     of_file = json.loads(file.read_text())["claims"]
     with tempfile.TemporaryDirectory(prefix="chorale_pb_") as there:
         there = pathlib.Path(there)
-        done = subprocess.run([chorale, "check", file, "--pb", there, "--plain-conflicts", "0", "--conflicts", "0"],
+        done = subprocess.run([chorale, "check", file, "--pb", there, "--pb-format", asked.format, "--plain-conflicts", "0", "--conflicts", "0"],
                               capture_output=True, text=True)
         if done.returncode not in (0, 3):
             sys.exit(f"{file}: {done.stderr}")
-        state = {}  # by claim: 2 accepted, 1 written, 0 not
+        judged = {checker: collections.defaultdict(list) for checker in CHECKERS}  # by claim: of each of its proofs
         index = json.loads((there / "pb.json").read_text())
         for row in index["proofs"]:
-            paths = [there / row[name] for name in ("opb", "pbp")]
-            size = sum(path.stat().st_size for path in paths)
+            opb, pbp = (there / row[name] for name in ("opb", "pbp"))
+            size = opb.stat().st_size + pbp.stat().st_size
             bytes_of += size
-            now = 1
-            if size <= asked.most_bytes:
-                now = 2 if pb.accepts(*(path.read_text() for path in paths)) else -1
-            if veripb:
-                done = subprocess.run([veripb, *paths], capture_output=True, text=True)
-                now = 2 if "Verification succeeded" in done.stdout else -1
-            if now < 0:
-                sys.exit(f"{file}: claim {row['claim']}: {paths[1].name} is refused")
-            state[row["claim"]] = min(state.get(row["claim"], 2), now)
+            proofs += 1
+            by = {"veripb": accepted_by_veripb(opb, pbp) if veripb else None,
+                  "Python": pb.accepts(opb.read_text(), pbp.read_text()) if size <= asked.most_bytes else None}
+            for checker, verdict in by.items():
+                if verdict is False:
+                    sys.exit(f"{file}: claim {row['claim']}: {checker} refuses {pbp.name}")
+                judged[checker][row["claim"]].append(bool(verdict))
+            if veripb and row["cuts"] and row["rounds"] is not None:
+                text = opb.read_text()
+                at = re.search(r"^(-1 r_.*>= -)(\d+) ;$", text, re.M)
+                opb.write_text(text.replace(at[0], f"{at[1]}{int(at[2]) + 1} ;"))
+                weaker += 1
+                refused += not accepted_by_veripb(opb, pbp)
+        not_all = {row["claim"] for row in index["left_out"]}
         for row in index["left_out"]:
-            state[row["claim"]] = 0
             why[of_file[row["claim"]]["certificate"]["kind"], row["why"].split(": ")[-1]] += 1
     for at, claim in enumerate(of_file):
         kind = claim["certificate"]["kind"]
@@ -68,16 +83,20 @@ for file in sorted(asked.results.glob("*.json")):
             refutations += 1
             continue
         claims[kind] += 1
-        written[kind] += state[at] > 0
-        accepted[kind] += state[at] == 2
-        unjudged[kind] += state[at] == 1
+        if at in not_all:
+            continue
+        written[kind] += 1
+        for checker in CHECKERS:
+            accepted[checker][kind] += all(judged[checker][at])
 
-print(f"{'certificate':<12} {'claims':>7} {'written':>8} {'accepted':>9} {'not judged':>11}")
+print(f"{'certificate':<12} {'claims':>7} {'written':>8} " + " ".join(f"{checker:>7}" for checker in CHECKERS))
 for kind in sorted(claims):
-    print(f"{kind:<12} {claims[kind]:>7} {written[kind]:>8} {accepted[kind]:>9} {unjudged[kind]:>11}")
-total, done, judged = sum(claims.values()), sum(written.values()), sum(accepted.values())
-print(f"{done} of {total} bounds have proofs ({100 * done / total:.1f} %); {judged} are accepted, none is refused, {done - judged} have files "
-      f"larger than {asked.most_bytes} bytes, which were not judged; {bytes_of / 1e6:.0f} MB")
+    print(f"{kind:<12} {claims[kind]:>7} {written[kind]:>8} " + " ".join(f"{accepted[checker][kind]:>7}" for checker in CHECKERS))
+total, done = sum(claims.values()), sum(written.values())
+print(f"{done} of {total} bounds have proofs ({100 * done / total:.1f} %), {proofs} of format {asked.format}, {bytes_of / 1e6:.0f} MB; none is refused")
+if veripb:
+    print(f"VeriPB accepts those of {sum(accepted['veripb'].values())} bounds, all {proofs} proofs; of {weaker} formulas with one round more it refuses {refused}")
+print(f"the checker in Python accepts those of {sum(accepted['Python'].values())}; the others have files larger than {asked.most_bytes} bytes")
 print(f"with {refutations} refutations in LRAT (benchmarks/lrat.py): {done + refutations} of {total + refutations} claims "
       f"({100 * (done + refutations) / (total + refutations):.1f} %)")
 for (kind, reason), times in sorted(why.items()):

@@ -85,6 +85,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const CheckReport report =
       check(result, {.proof_dir = command.proofs,
                      .pb_dir = command.pb,
+                     .pb_format = command.pb_format,
                      .lrat_dir = command.lrat,
                      .limits = {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop},
                      .plain = {.conflicts = command.plain_conflicts},

@@ -29,6 +29,7 @@
 #include "cli/settings.h"
 #include "ir/elements.h"
 #include "ir/machine_changes.h"
+#include "ir/pb_format.h"
 #include "ir/place_options.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
@@ -141,6 +142,7 @@ struct CheckCommand {
   std::string proofs = {};
   std::string lrat = {};
   std::string pb = {};
+  PbFormat pb_format = PbFormat::V2_0;
   std::int64_t conflicts = -1;
   std::int64_t plain_conflicts = PlainEffort{}.conflicts;
   std::string json = {};

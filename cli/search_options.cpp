@@ -146,6 +146,8 @@ void check_options(CLI::App& app, Command& parsed) {
   text(sub, "--lrat", options->lrat, "DIR",
        "Write each refuted formula there, and its proof in LRAT for a verified checker");
   text(sub, "--pb", options->pb, "DIR", "The same of bounds, as pseudo-Boolean formulas and proofs");
+  choice<PbFormat>(sub, "--pb-format", options->pb_format, {{"1.2", PbFormat::V1_2}, {"2.0", PbFormat::V2_0}},
+                   "Version of VeriPB's proof format (2.0); VeriPB of 2022 reads 1.2");
   value(sub, "--plain-conflicts", "N",
         "Try each refutation from the plain formula first, for N conflicts (" +
             std::to_string(PlainEffort{}.conflicts) + "); 0: never",

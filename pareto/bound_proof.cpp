@@ -69,9 +69,12 @@ std::string sum(const Topology& topology, const LinearFormula& formula, const Cu
   return text + "\n";
 }
 
-// The checker numbers lines on from the formula's rules: cuts, then their sum, the contradiction.
-std::string proof(const Topology& topology, const LinearFormula& formula, const CutSum& cuts, int steps) {
-  std::string text = fmt::format("pseudo-Boolean proof version 2.0\nf {}\n", formula.rules());
+// The checker numbers lines on from the formula's rules: cuts, then their sum, the contradiction. Formats
+// differ in the first line and the last ones.
+std::string proof(const Topology& topology, const LinearFormula& formula, const CutSum& cuts, int steps,
+                  PbFormat format) {
+  std::string text = fmt::format("pseudo-Boolean proof version {}\nf {}\n",
+                                 format == PbFormat::V2_0 ? "2.0" : "1.2", formula.rules());
   long last = formula.rules() + 1;
   if (cuts.unreachable) {
     text += "rup >= 1 ;\n";
@@ -80,13 +83,14 @@ std::string proof(const Topology& topology, const LinearFormula& formula, const 
     text += sum(topology, formula, cuts);
     last += static_cast<long>(cuts.cuts.size());
   }
+  if (format == PbFormat::V1_2) return text + fmt::format("c {}\n", last);
   return text + fmt::format("output NONE\nconclusion UNSAT : {}\nend pseudo-Boolean proof\n", last);
 }
 
 }  // namespace
 
 void keep_bound(ProofFolder& folder, int number, const Topology& topology, const Collective& collective,
-                const Claim& claim) {
+                const Claim& claim, PbFormat format) {
   const int chunks = collective.chunks_per_block;
   const Budget budget = refuted(claim, chunks);
   const auto leave = [&](const std::string& why) {
@@ -102,7 +106,7 @@ void keep_bound(ProofFolder& folder, int number, const Topology& topology, const
   const std::string name = fmt::format("claim{}_chunks{}", number, chunks);
   folder.keep(
       {{.path = name + ".opb", .text = formula.text()},
-       {.path = name + ".pbp", .text = proof(topology, formula, *cuts, budget.steps)}},
+       {.path = name + ".pbp", .text = proof(topology, formula, *cuts, budget.steps, format)}},
       fmt::format(
           R"({{"claim":{},"chunks":{},"steps":{},"rounds":{},"opb":"{}.opb","pbp":"{}.pbp","rules":{},"cuts":{}}})",
           number, chunks, budget.steps, budget.rounds == kAnyRounds ? "null" : std::to_string(budget.rounds),

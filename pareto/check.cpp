@@ -52,7 +52,8 @@ class Checker {
         plain_(plain),
         formula_(formula),
         lrat_(kept.lrat, "lrat.json"),
-        pb_(kept.pb, "pb.json") {}
+        pb_(kept.pb, "pb.json"),
+        pb_format_(kept.pb_format) {}
 
   CheckReport run() {
     report_.faults = route_faults(result_.topology);
@@ -189,7 +190,7 @@ class Checker {
     if (!claim.any_chunks || claim.rounds == kNoSchedule) counts = {claim.chunks};
     for (const int chunks : counts)
       if (const Collective* const of = named(claim.collective, chunks, at))
-        keep_bound(pb_, at.claim, result_.topology, *of, claim);
+        keep_bound(pb_, at.claim, result_.topology, *of, claim, pb_format_);
   }
 
   // A refutation, in the order of what it costs: the words of the claim, its size, the name of its formula,
@@ -318,6 +319,7 @@ class Checker {
   const PlainEffort& plain_;
   const RefutedFormula& formula_;
   ProofFolder lrat_, pb_;
+  const PbFormat pb_format_;
   std::map<std::pair<CollectiveKind, int>, Collective> named_ = {};
   double named_bytes_ = 0;
   CheckReport report_ = {};

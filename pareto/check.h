@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/formula.h"
+#include "ir/pb_format.h"
 #include "ir/search_options.h"
 
 namespace chorale {
@@ -19,6 +20,7 @@ Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 struct KeptProofs {
   std::string lrat = {};  // of refutations
   std::string pb = {};    // of bounds
+  PbFormat pb_format = PbFormat::V2_0;
 };
 
 // A refutation is first tried from the plain formula; where that exceeds the limits, the refutation of the

@@ -1,5 +1,6 @@
 """A checker of pseudo-Boolean refutations, from the description of VeriPB's formats alone: OPB formulas, and proofs of
-version 2.0 with the rules f, rup and pol, and the conclusion UNSAT (Gocht and Nordstrom, AAAI 2021).
+version 2.0 with the rules f, rup and pol, and the conclusion UNSAT, or of 1.2, which ends with the rule c (Gocht and
+Nordstrom, AAAI 2021).
 
 A constraint is a set of literals with positive coefficients whose true ones must add up to a degree. Adding two cancels
 a literal against its negation. One is contradicted if all of its coefficients together are less than its degree.
@@ -151,9 +152,11 @@ def check(opb, proof):
     database = Database(constraints_of(opb))
     rules = len(database.constraints)
     lines = proof.splitlines()
-    if lines[0] != "pseudo-Boolean proof version 2.0" or lines[1] != f"f {rules}" or lines[-1] != "end pseudo-Boolean proof":
+    # By version: how many lines end it, and what stands before the number of the contradiction.
+    ending, before = {"2.0": (3, ["conclusion", "UNSAT", ":"]), "1.2": (1, ["c"])}.get(lines[0].removeprefix("pseudo-Boolean proof version "), (0, []))
+    if not ending or len(lines) < 2 + ending or lines[1] != f"f {rules}":
         raise Refused("not a proof of this formula")
-    for line in lines[2:-3]:
+    for line in lines[2:-ending]:
         words = line.split()
         if words[0] == "rup":
             if words[-1] != ";":
@@ -168,9 +171,12 @@ def check(opb, proof):
         begun = len(database.trail)
         database.add(*derived)
         database.propagate(begun)
-    if lines[-3] != "output NONE" or lines[-2].split()[:3] != ["conclusion", "UNSAT", ":"]:
+    if ending == 3 and (lines[-3] != "output NONE" or lines[-1] != "end pseudo-Boolean proof"):
+        raise Refused("no end")
+    *words, number = lines[-2 if ending == 3 else -1].split()
+    if words != before:
         raise Refused("no conclusion")
-    number = int(lines[-2].split()[3])
+    number = int(number)
     if not 1 <= number <= len(database.constraints):
         raise Refused("the conclusion names no constraint")
     constraint, degree = database.constraints[number - 1]

@@ -57,7 +57,7 @@ def bounds_proven(session):
     """A checker of pseudo-Boolean proofs accepts each. The formula is right: every schedule of the result keeps
     all of its rules, but for the number of rounds, which is one less than claimed."""
     result = session.result
-    for row, claim, opb, proof in kept(session, "pb", "--conflicts", 100, "--plain-conflicts", 0):
+    for row, claim, opb, proof in kept(session, "pb", "--conflicts", 100, "--plain-conflicts", 0, *session.rng.choice([[], ["--pb-format", "1.2"]])):
         if claim["rounds"] is None:
             right = row["rounds"] is None and row["steps"] == claim["steps"]
         elif claim.get("any_chunks"):
