@@ -10,6 +10,7 @@
 #include <future>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 
@@ -107,64 +108,87 @@ std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sour
   return last;
 }
 
-// From the rank back to the source; empty at a source.
+// From the source to the rank; empty at a source.
 std::vector<LinkId> path_to(const Topology& topology, const std::vector<LinkId>& last, Rank rank) {
   std::vector<LinkId> path;
   for (; last[rank] >= 0; rank = topology.links[last[rank]].src) path.push_back(last[rank]);
+  std::ranges::reverse(path);
   return path;
+}
+
+// What a method sends: in each stage parts over links, each after the sends that bring it to the source. The
+// bytes of a stage flow all at once, those of one stage after those of another.
+struct PartSend {
+  int part = 0;
+  LinkId link = -1;
+};
+struct Route {
+  std::string name = {};
+  std::vector<std::vector<PartSend>> stages = {};
+};
+
+ReshardMethod method_of(const Topology& topology, const ReshardDemand& demand, const Route& route,
+                        const std::vector<int>& host, std::vector<double>* link_bytes = nullptr) {
+  LinkBytes all(topology, host);
+  double us = 0;
+  for (const std::vector<PartSend>& stage : route.stages) {
+    LinkBytes loads(topology, host);
+    for (const PartSend& send : stage) {
+      loads.add(send.link, demand.parts[send.part].bytes);
+      all.add(send.link, demand.parts[send.part].bytes);
+    }
+    us += loads.us();
+  }
+  ReshardMethod method = all.method(route.name);
+  method.us = us;
+  if (link_bytes != nullptr) *link_bytes = all.all();
+  return method;
 }
 
 // Each rank gets each piece that it lacks from the nearest rank that holds it. A rank that holds a piece is a
 // source, and its path is empty.
-ReshardMethod direct_sends(const Topology& topology, const ReshardDemand& demand,
-                           const std::vector<int>& host) {
-  LinkBytes loads(topology, host);
-  for (const ReshardPart& part : demand.parts) {
-    const std::vector<LinkId> last = shortest_paths(topology, part.holders);
-    for (const Rank rank : part.wanted)
-      for (const LinkId l : path_to(topology, last, rank)) loads.add(l, part.bytes);
+Route direct_sends(const Topology& topology, const ReshardDemand& demand) {
+  Route route{.name = "direct sends", .stages = std::vector<std::vector<PartSend>>(1)};
+  for (int p = 0; p < std::ssize(demand.parts); ++p) {
+    const std::vector<LinkId> last = shortest_paths(topology, demand.parts[p].holders);
+    for (const Rank rank : demand.parts[p].wanted)
+      for (const LinkId l : path_to(topology, last, rank)) route.stages[0].push_back({p, l});
   }
-  return loads.method("direct sends");
+  return route;
 }
 
 // All tensors are gathered at the first rank that holds some, which sends them whole to every rank that wants
 // some, along a tree of shortest paths. A link of the tree carries all bytes once, whatever the number of
 // ranks behind it.
-ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
-                                   const ReshardDemand& demand, const std::vector<int>& host) {
+Route gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
+                           const ReshardDemand& demand) {
   const Rank root = holders_of(question).front();
-  LinkBytes gather(topology, host), broadcast(topology, host);
-  double all = 0;
-  for (const ReshardPart& part : demand.parts) {
-    for (const LinkId l : path_to(topology, shortest_paths(topology, part.holders), root))
-      gather.add(l, part.bytes);
-    all += part.bytes;
-  }
-  std::set<LinkId> tree;
+  Route route{.name = "gather and broadcast", .stages = std::vector<std::vector<PartSend>>(2)};
+  std::vector<LinkId> tree;  // from the root outwards
+  std::set<LinkId> seen;
   const std::vector<LinkId> last = shortest_paths(topology, {root});
   for (const Rank rank : receivers_of(question))
-    for (const LinkId l : path_to(topology, last, rank)) tree.insert(l);
-  for (const LinkId l : tree) broadcast.add(l, all);
-  ReshardMethod method = gather.method("gather and broadcast");
-  const ReshardMethod second = broadcast.method("");
-  method.us += second.us;
-  method.bytes += second.bytes;
-  method.link_seconds += second.link_seconds;
-  return method;
+    for (const LinkId l : path_to(topology, last, rank))
+      if (seen.insert(l).second) tree.push_back(l);
+  for (int p = 0; p < std::ssize(demand.parts); ++p) {
+    for (const LinkId l : path_to(topology, shortest_paths(topology, demand.parts[p].holders), root))
+      route.stages[0].push_back({p, l});
+    for (const LinkId l : tree) route.stages[1].push_back({p, l});
+  }
+  return route;
 }
 
 // As the hierarchical algorithm of nccl-extensions' M2N: a piece goes to one rank of the first node that
 // wants it; there and on each further node that rank passes it to the rest of its node, and to one rank of
 // the next node. Of the ranks of a node, and of the holders, pieces take the next one each.
-ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& demand,
-                            const std::vector<int>& host) {
-  LinkBytes loads(topology, host);
+Route ring_of_nodes(const Topology& topology, const ReshardDemand& demand, const std::vector<int>& host) {
+  Route route{.name = "ring of nodes", .stages = std::vector<std::vector<PartSend>>(1)};
   std::vector<std::vector<LinkId>> paths(topology.ranks);  // by rank: to all others
-  const auto send = [&](Rank src, Rank dst, double bytes) {
-    if (paths[src].empty()) paths[src] = shortest_paths(topology, {src});
-    for (const LinkId l : path_to(topology, paths[src], dst)) loads.add(l, bytes);
-  };
-  for (std::size_t p = 0; p < demand.parts.size(); ++p) {
+  for (int p = 0; p < std::ssize(demand.parts); ++p) {
+    const auto send = [&](Rank src, Rank dst) {
+      if (paths[src].empty()) paths[src] = shortest_paths(topology, {src});
+      for (const LinkId l : path_to(topology, paths[src], dst)) route.stages[0].push_back({p, l});
+    };
     const ReshardPart& part = demand.parts[p];
     std::map<int, std::vector<Rank>> nodes;
     for (const Rank rank : part.wanted)
@@ -172,23 +196,75 @@ ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& deman
     Rank before = part.holders[p % part.holders.size()];
     for (const auto& [node, ranks] : nodes) {
       const Rank leader = ranks[p % ranks.size()];
-      send(before, leader, part.bytes);
+      send(before, leader);
       for (const Rank rank : ranks)
-        if (rank != leader) send(leader, rank, part.bytes);
+        if (rank != leader) send(leader, rank);
       before = leader;
     }
   }
-  return loads.method("ring of nodes");
+  return route;
+}
+
+bool is_moved(const ReshardPart& part) {
+  return !std::ranges::includes(part.holders, part.wanted);
+}
+
+// The route without what brings a part to a rank that has it already, or that no rank lacks: the same parts
+// arrive, and no link carries more. None where some part does not arrive: there is no path.
+std::optional<Route> without_repeats(const Topology& topology, const ReshardDemand& demand, Route route) {
+  std::vector<std::vector<bool>> has(demand.parts.size(), std::vector<bool>(topology.ranks));
+  for (std::size_t p = 0; p < has.size(); ++p)
+    for (const Rank r : demand.parts[p].holders) has[p][r] = true;
+  for (std::vector<PartSend>& stage : route.stages)
+    std::erase_if(stage, [&](const PartSend& send) {
+      const Link& link = topology.links[send.link];
+      if (!is_moved(demand.parts[send.part]) || has[send.part][link.dst] || !has[send.part][link.src])
+        return true;
+      has[send.part][link.dst] = true;
+      return false;
+    });
+  for (std::size_t p = 0; p < has.size(); ++p)
+    for (const Rank r : demand.parts[p].wanted)
+      if (!has[p][r]) return std::nullopt;
+  return route;
+}
+
+// A schedule of whole parts, each one step after it arrived, later stages after earlier ones. Requires a
+// route without repeats and a demand of whole parts.
+Schedule schedule_of(const Topology& topology, const ReshardDemand& demand, const Route& route) {
+  std::vector<int> chunk(demand.parts.size(), -1);
+  for (std::size_t p = 0, next = 0; p < demand.parts.size(); ++p)
+    if (is_moved(demand.parts[p])) chunk[p] = static_cast<int>(next++);
+  std::map<std::pair<int, Rank>, int> arrives;  // by part and rank: the steps until then
+  Schedule schedule;
+  for (const std::vector<PartSend>& stage : route.stages) {
+    const int before = static_cast<int>(schedule.steps.size());
+    for (const PartSend& send : stage) {
+      const Link& link = topology.links[send.link];
+      const auto there = arrives.find({send.part, link.src});
+      const int step = std::max(before, there == arrives.end() ? 0 : there->second);
+      arrives[{send.part, link.dst}] = step + 1;
+      if (step == std::ssize(schedule.steps)) schedule.steps.emplace_back();
+      schedule.steps[step].sends.push_back({.chunk = chunk[send.part], .link = send.link});
+    }
+  }
+  for (Step& step : schedule.steps) {
+    std::ranges::sort(step.sends);
+    step.rounds = needed_rounds(topology, step);
+  }
+  return schedule;
 }
 
 // The strongest bound on rounds, in microseconds. The floor counts whole chunks of each part only, so what
-// bounds it bounds the parts. A round takes the time of its chunk at the least beta of all links.
-double bound_us(const Topology& topology, const ReshardDemand& demand, const std::atomic<bool>* stop) {
+// bounds it bounds the parts. A round takes the time of its chunk at the least beta of all links. None is
+// known where the time ends before.
+std::optional<double> bound_us(const Topology& topology, const ReshardDemand& demand,
+                               const std::atomic<bool>* stop) {
   double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
   const ReshardFloor floor = reshard_floor(demand);
   StrongestBounds bounds(topology, floor.collective, stop);
-  if (bounds.fewest_steps().steps == 0) return 0;
+  if (bounds.fewest_steps().steps == 0 || bounds.rate().rounds == 0) return std::nullopt;
   return static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * floor.chunk_bytes * beta;
 }
 
@@ -247,6 +323,30 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
   return frontier(topology, one, more);
 }
 
+// The route, without repeats, becomes the plan: its parts are the chunks.
+void take_route(Resharding& answer, const Route& route, const std::vector<int>& host,
+                const FrontierOptions& options) {
+  const Topology machine = answer.result.topology;
+  answer.plan = route.name;
+  answer.demand = of_whole_parts(answer.demand);
+  ReshardMethod plan = method_of(machine, answer.demand, route, host, &answer.link_bytes);
+  plan.name = "this plan";
+  answer.methods.push_back(std::move(plan));
+  Point point{.construction = "route", .collective = answer.demand.collective};
+  point.schedule = schedule_of(machine, answer.demand, route);
+  point.cost = {.steps = static_cast<int>(std::ssize(point.schedule.steps)),
+                .rounds = total_rounds(point.schedule),
+                .chunks = 1};
+  FrontierOptions whole = options;
+  whole.min_chunks = whole.max_chunks = 1;
+  Findings found(machine, answer.demand.collective, whole);
+  found.put(answer.demand.collective.kind, std::make_shared<const Point>(std::move(point)));
+  const Stopped stopped = answer.result.stopped;
+  answer.result =
+      found.result(stopped == Stopped::No ? Stopped::ChunkCounts : stopped, answer.result.seconds);
+  answer.point = 0;
+}
+
 }  // namespace
 
 Resharding reshard(const Topology& topology, const ReshardQuestion& question, const std::vector<int>& host,
@@ -261,22 +361,37 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
                    limited.min_chunks, kMostChunks);
   const TimedStop stop(limited);
   const Topology flat = flatten(topology);
-  std::future<double> bound = std::async(std::launch::async, bound_us, std::cref(flat),
-                                         std::cref(answer.demand), limited.synthesis.limits.stop);
+  std::future<std::optional<double>> bound = std::async(
+      std::launch::async, bound_us, std::cref(flat), std::cref(answer.demand), limited.synthesis.limits.stop);
   answer.result = packed(flat, answer.demand.collective, limited);
   stop.tell_why(answer.result);
-  const Topology& machine = answer.result.topology;
-  answer.methods = {gather_and_broadcast(machine, question, answer.demand, host),
-                    direct_sends(machine, answer.demand, host)};
-  if (answer.of_nodes) answer.methods.push_back(ring_of_nodes(machine, answer.demand, host));
   answer.bound_us = bound.get();
-  if (answer.result.points.empty()) return answer;
-  const std::vector<Point>& points = answer.result.points;
-  const auto fewest_rounds = std::ranges::min_element(
-      points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
-  answer.point = static_cast<int>(fewest_rounds - points.begin());
-  answer.methods.push_back(
-      plan_of(machine, answer.demand, answer.result.points[answer.point], host, answer.link_bytes));
+  std::vector<Route> routes = {gather_and_broadcast(flat, question, answer.demand),
+                               direct_sends(flat, answer.demand)};
+  if (answer.of_nodes) routes.push_back(ring_of_nodes(flat, answer.demand, host));
+  std::optional<Route> fastest;
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const Route& route : routes) {
+    std::optional<Route> delivers = without_repeats(flat, answer.demand, route);
+    if (!delivers) continue;
+    answer.methods.push_back(method_of(flat, answer.demand, route, host));
+    if (answer.methods.back().us >= least_us) continue;
+    least_us = answer.methods.back().us;
+    fastest = std::move(delivers);
+  }
+  if (!answer.result.points.empty()) {
+    const std::vector<Point>& points = answer.result.points;
+    const auto fewest_rounds = std::ranges::min_element(
+        points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
+    ReshardMethod plan = plan_of(flat, answer.demand, *fewest_rounds, host, answer.link_bytes);
+    if (plan.us <= least_us) {
+      answer.plan = "packing";
+      answer.point = static_cast<int>(fewest_rounds - points.begin());
+      answer.methods.push_back(std::move(plan));
+      return answer;
+    }
+  }
+  if (fastest) take_route(answer, *fastest, host, limited);
   return answer;
 }
 
@@ -291,10 +406,11 @@ std::string to_json(const Resharding& answer) {
                                   answer.result.topology.links[l].dst, answer.link_bytes[l]));
   return fmt::format(
       "{{\"chorale_reshard\":1,\"name\":{},\"topology\":{},\"bytes\":{},\"chunk_bytes\":{},\"parts\":{},\n"
-      " \"bound_us\":{},\"of_nodes\":{},\"point\":{},\n \"methods\":{},\n \"links\":{}}}\n",
+      " \"bound_us\":{},\"of_nodes\":{},\"plan\":{},\"point\":{},\n \"methods\":{},\n \"links\":{}}}\n",
       quoted(answer.question.name), quoted(answer.result.topology.name), answer.demand.bytes,
-      answer.demand.chunk_bytes, answer.demand.parts.size(), answer.bound_us, answer.of_nodes, answer.point,
-      lines(methods, " "), lines(links, " "));
+      answer.demand.chunk_bytes, answer.demand.parts.size(),
+      answer.bound_us ? fmt::to_string(*answer.bound_us) : "null", answer.of_nodes, quoted(answer.plan),
+      answer.point, lines(methods, " "), lines(links, " "));
 }
 
 }  // namespace chorale

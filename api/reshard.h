@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,9 @@ struct ReshardDemand {
 // The ranks of the layouts are below `ranks`.
 ReshardDemand reshard_demand(const ReshardQuestion&, int ranks);
 
+// The same demand, in which each part that some rank lacks is one chunk.
+ReshardDemand of_whole_parts(ReshardDemand);
+
 // Of each part as many chunks as it has whole ones of these bytes, which are few: what bounds them bounds the
 // demand.
 struct ReshardFloor {
@@ -87,8 +91,8 @@ ReshardFloor reshard_floor(const ReshardDemand&);
 // By rank of the mesh: what it holds of a tensor.
 std::vector<Box> boxes_of(const ReshardLayout&, const std::vector<std::int64_t>& shape);
 
-// One way to do it. Times are bytes over the busiest link or shared limit, of a plan step by step; steps cost
-// nothing.
+// One way to do it. Times are bytes over the busiest link or shared limit, of a packing step by step; steps
+// cost nothing.
 struct ReshardMethod {
   std::string name = {};
   double us = 0;
@@ -100,11 +104,13 @@ struct Resharding {
   ReshardQuestion question = {};
   ReshardDemand demand = {};
   Result result = {};     // of the collective
-  int point = 0;          // of the result: the fewest rounds per chunk
-  double bound_us = 0;    // no schedule takes less
-  bool of_nodes = false;  // link_seconds are of links between nodes
+  int point = 0;          // of the result: the plan
+  std::string plan = {};  // what it is of: "packing", or the name of the fastest of the other methods
+  std::optional<double> bound_us = {};  // no schedule takes less; none where time ended before one was known
+  bool of_nodes = false;                // link_seconds are of links between nodes
   std::vector<ReshardMethod> methods =
-      {};  // "gather and broadcast", "direct sends", "ring of nodes" (where there are nodes), "this plan"
+      {};  // "gather and broadcast", "direct sends", "ring of nodes" (where there are nodes), "this plan",
+           // which is as fast as each of them
   std::vector<double> link_bytes = {};  // by link of the machine, of this plan
 };
 

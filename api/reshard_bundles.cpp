@@ -201,6 +201,17 @@ ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
   return demand;
 }
 
+ReshardDemand of_whole_parts(ReshardDemand demand) {
+  demand.bundles = demand.parts;
+  demand.chunk_bytes = 0;
+  for (ReshardPart& part : demand.bundles) {
+    part.chunks = lacking(part).empty() ? 0 : 1;
+    if (part.chunks > 0) demand.chunk_bytes = std::max(demand.chunk_bytes, part.bytes);
+  }
+  demand.collective = collective_of(demand.bundles, demand.collective.ranks);
+  return demand;
+}
+
 // Rounded down: the floor demands no more than the parts do, and with some 2^17 chunks little less.
 ReshardFloor reshard_floor(const ReshardDemand& demand) {
   ReshardFloor floor;

@@ -23,18 +23,24 @@ std::string in_words(const Resharding& answer) {
       {"how", "time", "x bound", answer.of_nodes ? "NIC seconds" : "link seconds", "bytes over links"}};
   const auto row = [&](const std::string& name, double us, const ReshardMethod* method) {
     rows.push_back({name, format_us(us),
-                    answer.bound_us > 0 ? fmt::format("{:.3f}", us / answer.bound_us) : "-",
+                    answer.bound_us.value_or(0) > 0 ? fmt::format("{:.3f}", us / *answer.bound_us) : "-",
                     method != nullptr ? fmt::format("{:.4g}", method->link_seconds) : "-",
                     method != nullptr ? format_bytes(method->bytes) : "-"});
   };
   for (const ReshardMethod& each : answer.methods) row(each.name, each.us, &each);
-  row("bound", answer.bound_us, nullptr);
+  if (answer.bound_us)
+    row("bound", *answer.bound_us, nullptr);
+  else
+    rows.push_back({"bound", "not known", "-", "-", "-"});
   return fmt::format("{}: {} to {}, {} that ranks lack, in {} of {} with the same holders and targets\n",
                      answer.question.name, counted(std::ssize(holders_of(answer.question)), "rank"),
                      receivers_of(answer.question).size(), format_bytes(answer.demand.bytes),
                      counted(std::ssize(answer.demand.collective.chunks), "chunk"),
                      counted(std::ssize(answer.demand.parts), "part")) +
-         table(rows, "lrrrr");
+         table(rows, "lrrrr") +
+         (answer.plan == "packing"
+              ? ""
+              : fmt::format("this plan is the fastest of the other methods: {}\n", answer.plan));
 }
 
 }  // namespace
