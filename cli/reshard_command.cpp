@@ -40,7 +40,7 @@ std::string in_words(const Resharding& answer) {
          table(rows, "lrrrr") +
          (answer.plan == "packing"
               ? ""
-              : fmt::format("this plan is the fastest of the other methods: {}\n", answer.plan));
+              : fmt::format("this plan is the fastest method: {}\n", answer.plan));
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ double alltoallv_us(const NodeLayout& layout, const TierRates& rates, const Allt
 }
 
 // What no path avoids is carried by no more than it has: `bytes` that each cross a resource of `gbs`, and
-// with them the first j of `more`, each of which crosses that or the links of its rank. The most over all j, in
-// bytes per GB/s. Whichever ranks a set has, those with the most bytes make the bound as large.
+// with them the first j of `more`, each of which crosses that or the links of its rank. The most over all j,
+// in bytes per GB/s. Whichever ranks a set has, those with the most bytes make the bound as large.
 double longest(std::int64_t bytes, double gbs, std::vector<std::int64_t> more, double node_gbs) {
   std::ranges::sort(more, std::greater<>());
   double most = static_cast<double>(bytes) / gbs;

@@ -161,8 +161,8 @@ for case in range(5):
         want = sum(len(ranks) * t["element_bytes"] * t["count"] for t in question["tensors"] for ranks in holders(question, "to", t).values())
         torch_does(ranks, want)
 
-# What loses to another method is not the plan: random layouts on machines with and without nodes, and little time to
-# search. The plan moves all, and the result is accepted, whichever method it is.
+# What loses to another method is not the plan: random layouts on machines with and without nodes, and little
+# time to search. The plan moves all, and the result is accepted, whichever method it is.
 plans = set()
 for case in range(24):
     machine, ranks = random.choice([("ring:5", 5), ("line:4", 4), ("full:6", 6), ("mesh:2x3", 6), ("hub:4", 4), ("dgx-h100:2", 16), ("dgx1", 8)])

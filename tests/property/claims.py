@@ -316,7 +316,7 @@ def reshard(session):
         said = session.read("plan.json")
         us = [method["us"] for method in said["methods"]]
         if min(us) > 0:
-            require(session, "best_methods", {"us": us[-1], "bound_us": said["bound_us"]}, {"us": us})
+            require(session, "best_methods", {"us": us[-1], "bound_us": said["bound_us"] or 0}, {"us": us})
 
 
 def alltoallv(session):
