@@ -39,7 +39,7 @@ struct ComparedSide {
   std::string levels = {};                    // "node 2 x gpu 8"; "": none
   std::vector<CollectiveLimits> limits = {};  // of machines, by collective
   int points = 0, proven = 0;                 // of results
-  std::string search = {};                    // of results: "complete" (no schedule is faster), or why it is not
+  std::string search = {};  // of results: "complete" (no schedule is faster), or why it is not
 };
 template <>
 struct Fields<ComparedSide> {
@@ -112,7 +112,8 @@ struct ComparisonTable {
   std::string kinds = {};                           // by column: l or r
 };
 std::vector<ComparisonTable> tables(const Comparison&);
-// "allreduce: dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2, from 1 KiB to 1 GiB": the answer, for each
+// "allreduce: dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2, from 1 KiB to 1 GiB, by the
+// schedules found, not all proven" where a time of a machine does not meet its bound: the answer, for each
 // collective, over the sizes at which both have a time.
 std::vector<std::string> conclusions(const Comparison&);
 

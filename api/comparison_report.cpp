@@ -139,14 +139,22 @@ std::vector<std::string> conclusions(const Comparison& comparison) {
   for (const ComparedSizes& sizes : comparison.sizes) {
     std::vector<double> speedups;
     std::vector<std::int64_t> bytes;
-    for (const ComparedSize& row : sizes.rows)
-      if (row.speedup() > 0) speedups.push_back(row.speedup()), bytes.push_back(row.message_bytes);
+    bool proven = true;
+    for (const ComparedSize& row : sizes.rows) {
+      if (row.speedup() <= 0) continue;
+      speedups.push_back(row.speedup());
+      bytes.push_back(row.message_bytes);
+      proven = proven && std::ranges::all_of(row.sides, [](const SideAtSize& side) {
+                 return meets_bound(side.us, side.bound_us);
+               });
+    }
     if (speedups.empty()) continue;
     const auto [least, most] = std::ranges::minmax(speedups);
-    all.push_back(
-        fmt::format("{}: {} is {}{} as fast as {}, from {} to {}", sizes.collective, comparison.sides[1].name,
-                    times_as_fast(least), most > least * 1.005 ? " to " + times_as_fast(most) : "",
-                    comparison.sides[0].name, bytes_in_words(bytes.front()), bytes_in_words(bytes.back())));
+    all.push_back(fmt::format(
+        "{}: {} is {}{} as fast as {}, from {} to {}{}", sizes.collective, comparison.sides[1].name,
+        times_as_fast(least), most > least * 1.005 ? " to " + times_as_fast(most) : "",
+        comparison.sides[0].name, bytes_in_words(bytes.front()), bytes_in_words(bytes.back()),
+        comparison.of_results || proven ? "" : ", by the schedules found, not all proven"));
   }
   return all;
 }

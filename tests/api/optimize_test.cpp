@@ -74,8 +74,18 @@ TEST(Compare, ConclusionsNameSizesThatBothHave) {
                                             {8 << 10, {none, one}}}}}};
   comparison.sides[0].name = "old";
   comparison.sides[1].name = "new";
-  EXPECT_EQ(conclusions(comparison),
-            std::vector<std::string>{"allreduce: new is 2.00x to 3.00x as fast as old, from 2 KiB to 4 KiB"});
+  EXPECT_EQ(
+      conclusions(comparison),
+      std::vector<std::string>{"allreduce: new is 2.00x to 3.00x as fast as old, from 2 KiB to 4 KiB, by "
+                               "the schedules found, not all proven"});
+  // Where both meet their bounds, machines are compared; results have no schedules but their own.
+  Comparison proven = comparison;
+  for (ComparedSize& row : proven.sizes[0].rows)
+    for (SideAtSize& side : row.sides) side.bound_us = side.us;
+  comparison.of_results = true;
+  for (const Comparison& each : {proven, comparison})
+    EXPECT_EQ(conclusions(each), std::vector<std::string>{
+                                     "allreduce: new is 2.00x to 3.00x as fast as old, from 2 KiB to 4 KiB"});
 }
 
 }  // namespace
