@@ -80,10 +80,15 @@ std::string to_page(AnswerFile& file, const std::string& name) {
     return std::tuple(place.machine, -place.ranks, place.group, place.members, place.collective, place.root);
   });
   std::vector<std::string> texts;
-  for (auto& [place, text] : places) texts.push_back(std::move(text));
+  std::size_t bytes = 0;
+  for (auto& [place, text] : places) {
+    bytes += text.size() + 2;
+    if (bytes > kMaxPageData) break;
+    texts.push_back(std::move(text));
+  }
   return filled_page(Page::Library, "library " + name + " - Chorale",
-                     fmt::format(R"({{"library":{},"answers":{},"places":[{}]}})", quoted(name), answers,
-                                 fmt::join(texts, ",\n")));
+                     fmt::format(R"({{"library":{},"answers":{},"all_places":{},"places":[{}]}})",
+                                 quoted(name), answers, places.size(), fmt::join(texts, ",\n")));
 }
 
 }  // namespace chorale

@@ -2,6 +2,7 @@
 // far is it from the bound, and what does it gain over what runs today.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -79,7 +80,7 @@ struct OptimizeQuestion {
   BaselineSet baselines = BaselineSet::Auto;
   std::vector<std::string> node_names = {};  // ImportedMachine::names, for what binds
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
-  // answer. A time limit is also that of timing what was found, which gets a fifth of it.
+  // answer, whatever its limits. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};
   // The search goes on with more chunk counts until the time limit; else it ends when its constructions and
   // its smallest chunk counts are done, as one without a limit.
@@ -104,7 +105,8 @@ Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 std::string to_json(const Optimized&);
 
 // One page: the figure of time and bus bandwidth over message size first, then as of any result.
-std::string to_page(const Optimized&);
+// Once `stop` is true little is drawn (api/report.h).
+std::string to_page(const Optimized&, const std::atomic<bool>* stop = nullptr);
 std::string to_svg(const Optimized&);  // the figure alone; requires a row
 
 // What a user takes away, with paths relative to one directory: result.json, table.json, index.html, the
@@ -115,7 +117,9 @@ struct OptimizedFiles {
 };
 // `target`: what the programs are for; none: programs as they are, whose MPI collectives the preload library
 // replaces.
-OptimizedFiles files_of(const Optimized&, std::optional<Target> target);
+// Once `stop` is true the page draws little.
+OptimizedFiles files_of(const Optimized&, std::optional<Target> target,
+                        const std::atomic<bool>* stop = nullptr);
 
 // A shell script that starts a program under MPIRUN (mpirun) on so many processes with the preload library:
 // `results` are relative to the script, `library_folder` is that of the library unless

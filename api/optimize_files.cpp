@@ -117,11 +117,12 @@ std::string preload_script(int ranks, const std::vector<std::string>& results,
 
 // MPI, NCCL and CUDA have programs that choose by size, so all runs are one program; the other targets have
 // one file each run. Formats of MSCCL state the sizes for which their executor is to choose the file.
-OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
+OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
+                        const std::atomic<bool>* stop) {
   const Result& result = answer.result;
   OptimizedFiles made{.files = {{"result.json", to_json(result)},
                                 {"table.json", to_json(answer)},
-                                {"index.html", to_page(answer)}}};
+                                {"index.html", to_page(answer, stop)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
   std::set<std::string> written;
   const auto add = [&](const std::variant<Compiled, InputError>& compiled, const SizeRun& run) {

@@ -115,8 +115,8 @@ std::string to_json(const Optimized& answer) {
 }
 
 // The figure has the times of the table, not those of a second simulation.
-std::string to_page(const Optimized& answer) {
-  return to_page(answer.result, best_sizes(answer.result), figure_of(answer));
+std::string to_page(const Optimized& answer, const std::atomic<bool>* stop) {
+  return to_page(answer.result, best_sizes(answer.result, {}, stop), figure_of(answer), stop);
 }
 
 std::string to_svg(const Optimized& answer) {

@@ -263,29 +263,38 @@ std::string to_page(const Result& result, const SizeModel& model) {
   return to_page(result, best_sizes(result, model));
 }
 
-std::string to_page(const Result& result, const BestSizes& sizes) {
-  return to_page(result, sizes, figure_of(result));
+std::string to_page(const Result& result, const BestSizes& sizes, const std::atomic<bool>* stop) {
+  return to_page(result, sizes, figure_of(result), stop);
 }
 
-std::string to_page(const Result& result, const BestSizes& sizes, const SizeFigure& figure) {
+std::string to_page(const Result& result, const BestSizes& sizes, const SizeFigure& figure,
+                    const std::atomic<bool>* stop) {
   const Rate bound = rate_bound(result);
   PageNotes notes{.bound_rounds = bound.rounds, .bound_chunks = bound.chunks, .best_sizes = sizes.words};
   if (!figure.curves.empty()) notes.figure = size_figure_svg(figure);
   for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
-  return to_html(result, notes);
+  return to_html(result, notes, DrawingWork(stop));
 }
 
-// The data of the page are the ranking's own file.
+// The data of the page are the ranking's own file. Where that is too large, the last matrices are without the
+// groups of their steps, as they are of machines of more devices, and then left out.
 std::string to_page(const Ranking& ranking) {
   std::vector<std::string> axes;
   for (const Axis& axis : ranking.job.axes) axes.push_back(axis.name + " " + std::to_string(axis.size));
+  std::string data = to_json(ranking);
+  if (data.size() > kMaxPageData) {
+    Ranking less = ranking;
+    for (std::size_t i = less.best.size(); i-- > 0 && data.size() > kMaxPageData; data = to_json(less))
+      for (ReductionRanking& reduction : less.best[i].reductions)
+        for (RankedStrategy& strategy : reduction.strategies) strategy.lowered = {};
+    for (; less.best.size() > 1 && data.size() > kMaxPageData; data = to_json(less)) less.best.pop_back();
+  }
   return filled_page(Page::Place,
-                     ranking.hierarchy.name + " placement of " + joined(axes, " x ") + " - Chorale",
-                     to_json(ranking));
+                     ranking.hierarchy.name + " placement of " + joined(axes, " x ") + " - Chorale", data);
 }
 
-std::string to_page(const Topology& topology) {
-  return machine_html(flatten(topology));
+std::string to_page(const Topology& topology, const std::atomic<bool>* stop) {
+  return machine_html(flatten(topology), DrawingWork(stop));
 }
 
 }  // namespace chorale

@@ -72,11 +72,14 @@ std::vector<std::int64_t> usual_sizes();
 
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
 // frontier plotted; the hierarchy with the groups of each step.
+// Once `stop` is true little is drawn: sends without their rounds, nodes of large machines in rows.
 std::string to_page(const Result&, const SizeModel& = {});
-std::string to_page(const Result&, const BestSizes&);
-std::string to_page(const Result&, const BestSizes&, const SizeFigure&);  // with that figure first
+std::string to_page(const Result&, const BestSizes&, const std::atomic<bool>* stop = nullptr);
+// With that figure first.
+std::string to_page(const Result&, const BestSizes&, const SizeFigure&,
+                    const std::atomic<bool>* stop = nullptr);
 std::string to_page(const Ranking&);
 // The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
-std::string to_page(const Topology&);
+std::string to_page(const Topology&, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

@@ -26,18 +26,19 @@ std::string who_completes(int ranks) {
 }
 
 // One page for all points, or with one of them only.
-Outcome page(const EmitCommand& command, Result result) {
+Outcome page(const EmitCommand& command, Result result, const std::atomic<bool>* stop) {
   std::string path = fmt::format("{}/{}", command.directory, file_stem(result.topology, result.collective));
   if (command.point) {
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
   }
-  return {.text = shown(path) + ".html\n", .files = {{path + ".html", to_page(result)}}};
+  return {.text = shown(path) + ".html\n",
+          .files = {{path + ".html", to_page(result, best_sizes(result, {}, stop), stop)}}};
 }
 
 }  // namespace
 
-Outcome perform(const EmitCommand& command, Supervisor&) {
+Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   if (const auto& [min, max] = std::pair(command.options.min_bytes, command.options.max_bytes);
       max > 0 && min > max)
     throw InputError("--min-bytes", "is larger than --max-bytes", "exchange them");
@@ -49,7 +50,7 @@ Outcome perform(const EmitCommand& command, Supervisor&) {
   const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   // No target is the page: it is made of results and not of programs.
-  if (!command.target) return page(command, result);
+  if (!command.target) return page(command, result, supervisor.stop());
   std::vector<NamedText> files;
   if (chosen.empty())
     throw InputError(command.file, "has no point to write",

@@ -22,8 +22,8 @@ struct Shown {
   std::string json = {}, html = {};
 };
 
-// Once stopped, without what would have to be simulated for long.
-Shown shown(const ShowCommand& command, const Result& result, const Supervisor& supervisor, bool with_page) {
+// Once stopped, without what would have to be simulated or drawn for long.
+Shown shown(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   const BestSizes sizes = best_sizes(result, command.model, supervisor.stop());
   bool whole = sizes.timed;
@@ -39,7 +39,7 @@ Shown shown(const ShowCommand& command, const Result& result, const Supervisor& 
     text += sizes_table(result, rows, asked);
     made.json = sizes_json(result, rows);
   }
-  if (!command.html.empty() && with_page) made.html = to_page(result, sizes);
+  if (!command.html.empty()) made.html = to_page(result, sizes, supervisor.stop());
   // Schedules in full only where neither times by size nor a page were asked for: they are long.
   for (int i : command.bytes.empty() && command.html.empty() ? chosen : std::vector<int>()) {
     const Point& point = result.points[i];
@@ -61,12 +61,11 @@ Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   if (is_ranking(read_file(command.file))) return show_ranking_file(command);
   const Result result = read_sound_result(command.file);
   supervisor.publish([&command, result, &supervisor](Stopped stopped) {
-    Outcome outcome = delivered(command, shown(command, result, supervisor, false));
+    Outcome outcome = delivered(command, shown(command, result, supervisor));
     outcome.exit_code = exit_code_of(stopped);
-    if (!command.html.empty()) outcome.errors.push_back("--html: not written (" + name_of(stopped) + ")");
     return outcome;
   });
-  Shown made = shown(command, result, supervisor, true);
+  Shown made = shown(command, result, supervisor);
   supervisor.take_floor();
   return delivered(command, std::move(made));
 }

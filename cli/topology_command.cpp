@@ -56,12 +56,12 @@ std::string ways_in_words(const Topology& topology) {
 
 // Text, DOT and JSON have the machine as described, with its switches; the page has the routes between ranks
 // (to_page flattens), as all other output does.
-Outcome perform(const TopologyCommand& command, Supervisor&) {
+Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
   if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
   Outcome outcome;
-  if (!command.html.empty()) deliver(command.html, to_page(topology), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(topology, supervisor.stop()), outcome);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
       outcome.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr);

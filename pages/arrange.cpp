@@ -15,10 +15,11 @@ namespace {
 
 using FactorKind = GraphFactor::Kind;
 
-constexpr int kLongestRow = 16;     // a longer line is folded
-constexpr int kMostPlaces = 256;    // the stress of more nodes takes seconds
-constexpr double kAllPairs = 1.35;  // spacing round a circle whose inside is full of links
-constexpr double kQuad = 1.9;       // and of the four of a quad
+constexpr int kLongestRow = 16;       // a longer line is folded
+constexpr int kMostPlaces = 256;      // the stress of more nodes takes seconds
+constexpr long long kMinSweeps = 20;  // of stress; after fewer, rows are clearer
+constexpr double kAllPairs = 1.35;    // spacing round a circle whose inside is full of links
+constexpr double kQuad = 1.9;         // and of the four of a quad
 
 std::string number(long long n) {
   return std::to_string(n);
@@ -215,16 +216,23 @@ bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<
   });
 }
 
+std::vector<Spot> in_rows(int nodes) {
+  const int width = static_cast<int>(std::ceil(std::sqrt(nodes)));
+  std::vector<Spot> spots;
+  for (int n = 0; n < nodes; ++n) spots.push_back({.x = 1.0 * (n % width), .y = 1.0 * (n / width)});
+  return spots;
+}
+
 // From the strictest shape to none: edges alone, one factor, a grid, copies, a tree; else by stress.
-Arrangement arrange_unscaled(const Graph& g) {
+Arrangement arrange_unscaled(const Graph& g, DrawingWork& work) {
   const int nodes = static_cast<int>(g.size());
   if (nodes == 1) return {.shape = "", .spots = {{}}};
   // Without squares first: joined in pairs, the edges of a hypercube would not be seen as its dimensions.
-  std::vector<GraphFactor> factors = factors_of(g, false);
+  std::vector<GraphFactor> factors = factors_of(g, work, false);
   const bool edges = factors.size() > 2 && std::all_of(factors.begin(), factors.end(),
                                                        [](const GraphFactor& f) { return f.size == 2; });
   if (edges && (factors.size() == 3 || numbered_by_bits(g))) return hypercube(factors);
-  if (factors.size() > 1) factors = factors_of(g);
+  if (factors.size() > 1) factors = factors_of(g, work);
   if (factors.size() == 1 && factors[0].kind != FactorKind::Other) return one(factors[0]);
   if (factors.size() <= 3 && factors.size() > 1 &&
       all_of_kind(factors, {FactorKind::Path, FactorKind::Cycle}))
@@ -245,28 +253,23 @@ Arrangement arrange_unscaled(const Graph& g) {
     const int centre = centre_of_star(g);
     return centre >= 0 ? star(centre, nodes) : Tree(g).picture();
   }
-  return {.shape = "", .spots = spread_out(g)};
+  return {.shape = "", .spots = spread_out(g, work)};
 }
 
 }  // namespace
 
-std::vector<Spot> spread_out(const Graph& g) {
+std::vector<Spot> spread_out(const Graph& g, DrawingWork& work) {
   const int nodes = static_cast<int>(g.size());
-  std::vector<Spot> spots;
-  if (nodes > kMostPlaces) {
-    const int width = static_cast<int>(std::ceil(std::sqrt(nodes)));
-    for (int n = 0; n < nodes; ++n) spots.push_back({.x = 1.0 * (n % width), .y = 1.0 * (n / width)});
-    return spots;
-  }
-  spots = circle_of(nodes, 1.3);
-  lessen_stress(spots, g);
-  push_apart(spots, 1.15);
+  if (nodes > kMostPlaces || work.left() < kMinSweeps * nodes * nodes) return in_rows(nodes);
+  std::vector<Spot> spots = circle_of(nodes, 1.3);
+  lessen_stress(spots, g, work);
+  push_apart(spots, 1.15, work);
   scale_to_unit(spots);
   return spots;
 }
 
-Arrangement arrange(const Graph& g) {
-  Arrangement picture = arrange_unscaled(g);
+Arrangement arrange(const Graph& g, DrawingWork& work) {
+  Arrangement picture = arrange_unscaled(g, work);
   scale_to_unit(picture.spots);
   return picture;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pages/drawing_work.h"
 #include "pages/factors.h"
 #include "pages/spot.h"
 
@@ -23,11 +24,11 @@ struct Arrangement {
   std::vector<Wrap> wraps = {};
 };
 
-// The same graph always gets the same picture.
-Arrangement arrange(const Graph&);
+// The same graph always gets the same picture, where there is work for it; else its nodes stand in rows.
+Arrangement arrange(const Graph&, DrawingWork&);
 
 // Nodes near those to which they have few hops (stress majorization; Gansner, Koren, North 2004), pushed
 // apart where they would overlap. More than 256 of them stand in rows.
-std::vector<Spot> spread_out(const Graph&);
+std::vector<Spot> spread_out(const Graph&, DrawingWork&);
 
 }  // namespace chorale

@@ -30,7 +30,7 @@ class BoxInside {
     const bool direct = std::any_of(g.begin(), g.end(), [](const auto& next) { return !next.empty(); });
     const int across = (static_cast<int>(ranks.size()) + rows - 1) / rows;
     if (direct) {
-      spots_ = arrange(g).spots;
+      spots_ = arrange(g, *parts.work).spots;
     } else {
       for (int i = 0; i < static_cast<int>(ranks.size());
            ++i)  // rows in a stagger, so that lines pass between
@@ -200,7 +200,7 @@ class Boxes {
     const std::vector<BoxInside> inside = insides(2);
     double size = 0;
     for (const BoxInside& box : inside) size = std::max({size, std::hypot(box.width(), box.height())});
-    const std::vector<Spot> spots = arrange(g).spots;
+    const std::vector<Spot> spots = arrange(g, *parts_.work).spots;
     double least = 1e300;
     for (std::size_t a = 0; a < spots.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) least = std::min(least, apart(spots[a], spots[b]));

@@ -24,7 +24,7 @@ constexpr int kMostRound = 32;   // ranks round a switch: the numbers of more ar
 // lines.
 Placed as_graph(const Parts& parts) {
   Placed p = unplaced(parts);
-  Arrangement arranged = arrange(graph_among(parts, numbers_below(parts.t.ranks)));
+  Arrangement arranged = arrange(graph_among(parts, numbers_below(parts.t.ranks)), *parts.work);
   for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes[r].at = arranged.spots[r];
   p.shape = std::move(arranged.shape);
   p.wraps = std::move(arranged.wraps);
@@ -65,7 +65,8 @@ Placed as_wheel(const Parts& parts) {
 // Switches that are joined to ranks unevenly have no shape: distances in the picture follow hops.
 Placed spread(const Parts& parts) {
   Placed p = unplaced(parts);
-  std::vector<Spot> spots = spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))));
+  std::vector<Spot> spots =
+      spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))), *parts.work);
   for (std::size_t n = 0; n < p.nodes.size(); ++n) {
     p.nodes[n].at = {.x = spots[n].x * 1.4, .y = spots[n].y * 1.4};  // switches are wide
     if (p.nodes[n].kind == Kind::Switch) p.nodes[n].width = 1.0;
@@ -158,8 +159,8 @@ std::vector<int> numbers_below(int count) {
   return numbers;
 }
 
-Picture picture_of(const Topology& t) {
-  const Parts parts = parts_of(t);
+Picture picture_of(const Topology& t, DrawingWork& work) {
+  const Parts parts = parts_of(t, work);
   Placed placed = place(parts);
   Picture picture{.shape = placed.shape, .nodes = placed.nodes, .boxes = placed.boxes};
   add_lines(parts, placed, picture);

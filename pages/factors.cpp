@@ -143,7 +143,7 @@ std::vector<int> hops_in(const Graph& g, int from) {
   return hops;
 }
 
-std::vector<GraphFactor> factors_of(const Graph& g, bool squares) {
+std::vector<GraphFactor> factors_of(const Graph& g, DrawingWork& work, bool squares) {
   const int nodes = static_cast<int>(g.size());
   std::vector<int> all(nodes);
   std::iota(all.begin(), all.end(), 0);
@@ -152,7 +152,8 @@ std::vector<GraphFactor> factors_of(const Graph& g, bool squares) {
   const bool connected = std::find(hops.begin(), hops.end(), -1) == hops.end();
   const bool complete = edges.size() == static_cast<std::size_t>(nodes) * (nodes - 1) / 2;
   if (!connected) return {{.kind = GraphFactor::Kind::Other, .size = nodes, .at = all}};
-  if (nodes < 2 || complete || edges.size() > kMostEdges) return {factor_of(g, all)};
+  const auto pairs = static_cast<long long>(edges.size() * edges.size() / 2);
+  if (nodes < 2 || complete || edges.size() > kMostEdges || !work.take(pairs)) return {factor_of(g, all)};
 
   const std::vector<int> of = classes_of(g, edges);
   std::vector<GraphFactor> factors;

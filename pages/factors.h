@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "pages/drawing_work.h"
+
 namespace chorale {
 
 // Simple and undirected: sorted neighbours of each node.
@@ -19,8 +21,8 @@ struct GraphFactor {
 
 // In the order in which the links of node 0, then 1, .. are of them, so that ranks in row-major order have
 // their columns first. Two edges make a cycle of four, and are one if `squares`. A graph that is not a
-// product, is not connected or has over 4,096 edges is one factor.
-std::vector<GraphFactor> factors_of(const Graph&, bool squares = true);
+// product, is not connected, has over 4,096 edges or more than there is work for is one factor.
+std::vector<GraphFactor> factors_of(const Graph&, DrawingWork&, bool squares = true);
 
 // Hops from a node to every node; -1 where there is no path.
 std::vector<int> hops_in(const Graph&, int from);

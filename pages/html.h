@@ -1,12 +1,14 @@
 // A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
 // step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from
-// elsewhere.
+// elsewhere. A page has less than a megabyte, whatever the machine and the result: of a large schedule the
+// first steps are drawn, and the page says how many.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "ir/frontier.h"
+#include "pages/drawing_work.h"
 
 namespace chorale {
 
@@ -26,9 +28,9 @@ struct PageNotes {
 std::string page_title(const Result&);
 
 // Requires schedules that obey the limits of the topology.
-std::string to_html(const Result&, const PageNotes& = {});
+std::string to_html(const Result&, const PageNotes& = {}, DrawingWork = DrawingWork());
 
 // The machine alone, drawn. Requires a topology without switches (flattened).
-std::string machine_html(const Topology&);
+std::string machine_html(const Topology&, DrawingWork = DrawingWork());
 
 }  // namespace chorale

@@ -114,7 +114,7 @@ function show() {
 
 $('title').textContent = data.library;
 const measured = places.reduce((sum, p) => sum + p.measured.length, 0);
-$('summary').textContent = `${counted(data.answers, 'answer')} in ${counted(places.length, 'entry', 'entries')}; ${counted(places.filter(p => p.complete).length, 'entry', 'entries')} proven; ` +
+$('summary').textContent = `${counted(data.answers, 'answer')} in ${counted(data.all_places, 'entry', 'entries')}${places.length < data.all_places ? `, of which the first ${places.length} are shown` : ''}; ${counted(places.filter(p => p.complete).length, 'entry', 'entries')} proven; ` +
   (measured ? `${counted(measured, 'time')} measured` : 'nothing measured');
 $('legend').textContent = measured ? 'Underlined: measurement and prediction disagree.' : '';
 addEventListener('resize', () => places[place] && draw(places[place]));

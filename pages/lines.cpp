@@ -67,11 +67,15 @@ void find_ends(Picture& picture) {
   }
 }
 
+int samples_on(const Line& line) {
+  return std::max(8, static_cast<int>(5 * apart(line.start, line.end)));
+}
+
 // The least distance from the line to a node that is not its end, by five samples per unit: to the circle of
 // a rank, negative inside of it, and to the rectangle of anything else.
 double clearance(const Picture& picture, const Line& line, double bend) {
   const Spot &a = line.start, &b = line.end;
-  const int points = std::max(8, static_cast<int>(5 * apart(a, b)));
+  const int points = samples_on(line);
   double least = 1e300;
   for (std::size_t n = 0; n < picture.nodes.size(); ++n) {
     const PictureNode& node = picture.nodes[n];
@@ -88,7 +92,7 @@ double clearance(const Picture& picture, const Line& line, double bend) {
 }
 
 // A line that would run over a node goes round it, by the least of some bends; outward rather than inward.
-void bend_round_nodes(Picture& picture) {
+void bend_round_nodes(Picture& picture, DrawingWork& work) {
   if (picture.lines.size() * picture.nodes.size() > kMostTests) return;
   Spot middle;
   for (const PictureNode& node : picture.nodes)
@@ -99,9 +103,11 @@ void bend_round_nodes(Picture& picture) {
     const auto is_nic = [&](int n) { return picture.nodes[n].kind == Kind::Nic; };
     if (line.wraps || is_nic(line.a) || is_nic(line.b)) continue;
     const Spot &a = line.start, &b = line.end;
+    const auto examined = static_cast<long long>(picture.nodes.size()) * samples_on(line);
+    if (!work.take(examined)) return;
     double best = clearance(picture, line, 0);
     const bool outward = apart(on_line(a, b, 0.1, 0.5), middle) >= apart(on_line(a, b, -0.1, 0.5), middle);
-    for (int i = 1; best < kClear && i <= 10; ++i)
+    for (int i = 1; best < kClear && i <= 10 && work.take(2 * examined); ++i)
       for (double side : {outward ? 1.0 : -1.0, outward ? -1.0 : 1.0}) {
         const double bend = side * 0.12 * i * std::max(1.0, apart(a, b) / 2);
         if (const double clear = clearance(picture, line, bend); best < kClear && clear > best) {
@@ -123,7 +129,7 @@ Spot on_line(const Spot& a, const Spot& b, double bend, double along) {
 void add_lines(const Parts& parts, const Placed& placed, Picture& picture) {
   find_ways(parts, placed, picture);
   find_ends(picture);
-  bend_round_nodes(picture);
+  bend_round_nodes(picture, *parts.work);
 }
 
 }  // namespace chorale

@@ -3,12 +3,25 @@ const unit = 40;         // of the picture, in the SVG's own units
 const most_dots = 1500;  // in flight at once; beyond that, cables only change colour
 const machine = data.topology, picture = machine.picture;
 
-const nodes = picture.nodes.map(([kind, name, x, y, width, height]) => ({kind, name, x, y, width, height}));
-const cables = picture.lines.map(([a, b, x, y, to_x, to_y, bandwidth, there, back, bend, wraps, dx, dy]) => {
-  const from = {x, y, name: nodes[a].name}, to = {x: to_x, y: to_y, name: nodes[b].name}, out = {x: dx, y: dy};
-  const length = wraps ? 2 * Math.hypot(dx, dy) : Math.hypot(to_x - x, to_y - y) || 1;
-  return {a, b, from, to, bandwidth, there, back, bend, wraps, out, length};
+// Columns become objects; places are in thousandths.
+function objects(columns, in_thousandths, rising) {
+  const read = Object.entries(columns).map(([key, column]) =>
+      [key, rising.includes(key) ? sums(column) : spread(column).map(v => in_thousandths.includes(key) ? v / 1000 : v)]);
+  return read[0][1].map((_, i) => Object.fromEntries(read.map(([key, values]) => [key, values[i]])));
+}
+const kinds = ['rank', 'switch', 'nic'];
+const nodes = objects(picture.nodes, ['x', 'y', 'width', 'height'], []);
+nodes.forEach((node, n) => { node.kind = kinds[node.kind]; if (node.kind === 'rank') node.name = String(n); });
+nodes.filter(node => node.kind === 'nic').forEach(node => { node.name = 'NIC'; });
+const cables = objects(picture.lines, ['from_x', 'from_y', 'to_x', 'to_y', 'bend', 'out_x', 'out_y'], ['a', 'b']).map(w => {
+  const end = (n, dx, dy) => ({x: nodes[n].x + dx, y: nodes[n].y + dy, name: nodes[n].name});
+  const from = end(w.a, w.from_x, w.from_y), to = end(w.b, w.to_x, w.to_y), out = {x: w.out_x, y: w.out_y};
+  const length = w.wraps ? 2 * Math.hypot(out.x, out.y) : Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  return {...w, from, to, out, length};
 });
+const links = sums(machine.links.src).map((src, l) => ({src}));
+sums(machine.links.dst).forEach((dst, l) => { links[l].dst = dst; });
+spread(machine.links.bandwidth).forEach((bandwidth, l) => { links[l].bandwidth = bandwidth; });
 
 // The point of a wire at t of its length from a, a little to the right of it in the direction of travel.
 function on_line(w, t, forward) {
@@ -29,9 +42,11 @@ function on_line(w, t, forward) {
 }
 
 // The cables of each link, with their directions.
-const ways = picture.ways.map((way, l) => {
-  let at = machine.links[l][0], length = 0;
-  const parts = way.map(i => {
+const all_ways = sums(picture.ways);
+let way_from = 0;
+const ways = spread(picture.lengths).map((count, l) => {
+  let at = links[l].src, length = 0;
+  const parts = all_ways.slice(way_from, way_from += count).map(i => {
     const w = cables[i], forward = w.a === at;
     at = forward ? w.b : w.a;
     length += w.length;
@@ -84,7 +99,7 @@ function draw_machine() {
                   class: 'faint'}, boxes, name);
   }
   const under = make('g', {}, svg);
-  const widest = Math.max(...cables.map(w => w.bandwidth), 1);
+  const widest = cables.reduce((most, w) => Math.max(most, w.bandwidth), 1);
   for (const w of cables) {
     const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
     const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
@@ -123,26 +138,41 @@ function draw_arrow(w, parent) {
 }
 
 function colour(point, chunk) {
-  const from = point.colour[chunk];
+  const from = point.colours[chunk];
   const hue = from >= 0 ? 360 * from / machine.ranks : 360 * (chunk * 0.618034 % 1);
   return `hsl(${hue.toFixed(0)} 72% var(--dot-light))`;
 }
 
 // -- the chosen point, laid out in time --------------------------------------------------------------------------------
-// A send is [chunk, link, adds, round]; one without a round is a stream over all rounds of its step. Sends of one link
-// and round follow each other in it.
-function timetable(point) {
+// The steps that are drawn, as columns, become sends [chunk, link, adds, round]; one without a round is a stream over all
+// rounds of its step. Sends of one link and round follow each other in it.
+function steps_of(point) {
+  return point.schedule.map(step => {
+    const link = sums(step.link), chunk = sums(step.chunk), adds = spread(step.adds), round = step.round && spread(step.round);
+    return {rounds: step.rounds, completes: spread(step.completes), stream: !round,
+            sends: link.map((l, i) => round ? [chunk[i], l, adds[i], round[i]] : [chunk[i], l, adds[i]])};
+  });
+}
+// How many of the chunks that each rank needs are complete there, before the first step and after each.
+function progress_of(point, steps) {
+  const progress = [spread(point.complete)];
+  for (const step of steps) progress.push(progress.at(-1).map((n, r) => n + step.completes[r]));
+  return progress;
+}
+function timetable(steps) {
   const starts = [], flights = [];
   let start = 0;
-  point.schedule.forEach((step, s) => {
+  steps.forEach((step, s) => {
     starts.push(start);
-    const number = {}, count = {};
-    for (const [, link, , round] of step.sends) count[`${link} ${round}`] = (count[`${link} ${round}`] || 0) + 1;
+    flights.push([]);
+    const number = new Map(), count = new Map(), key_of = (link, round) => round === undefined ? link : link * step.rounds + round;
+    for (const [, link, , round] of step.sends) count.set(key_of(link, round), (count.get(key_of(link, round)) || 0) + 1);
     for (const [chunk, link, adds, round] of step.sends) {
-      const key = `${link} ${round}`, nth = number[key] = (number[key] || 0) + 1, of = count[key];
+      const key = key_of(link, round), nth = (number.get(key) || 0) + 1, of = count.get(key);
+      number.set(key, nth);
       const stream = round === undefined;
       const wait = (nth - 1) / of * 0.4;  // the last starts at 0.4 of the round and needs the rest of it
-      flights.push({chunk, link, adds, step: s, stream, from: start + (stream ? 0 : round) + wait * (stream ? step.rounds : 1),
+      flights[s].push({chunk, link, adds, stream, from: start + (stream ? 0 : round) + wait * (stream ? step.rounds : 1),
                     takes: (of > 1 ? 0.6 : 1) * (stream ? step.rounds : 1)});
     }
     start += step.rounds;
@@ -151,12 +181,11 @@ function timetable(point) {
   return {starts, flights};
 }
 
-// The dots in flight at a moment of step s; none where s is past the last.
-function draw_flights(point, flights, s, now) {
+// The dots in flight at a moment of a step with these flights.
+function draw_flights(point, flights, now) {
   const busy = new Set();
   let used = 0;
   for (const f of flights) {
-    if (f.step !== s) continue;
     const t = (now - f.from) / f.takes;
     if (t < 0 || t >= 1) continue;
     for (const part of ways[f.link].parts) busy.add(part.i);
@@ -178,9 +207,9 @@ function draw_flights(point, flights, s, now) {
   });
 }
 
-function draw_progress(point, done) {
+function draw_progress(wanted, complete) {
   rings.forEach((ring, r) => {
-    const part = point.wanted[r] ? point.progress[done][r] / point.wanted[r] : 0;
+    const part = wanted[r] ? complete[r] / wanted[r] : 0;
     ring.setAttribute('stroke-dasharray', `${part * around} ${around}`);
   });
 }

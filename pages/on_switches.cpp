@@ -102,7 +102,7 @@ class OnSwitches {
   }
 
   void place_as_graph(Placed& p) const {
-    const Arrangement among = arrange(graph_);
+    const Arrangement among = arrange(graph_, *parts_.work);
     for (std::size_t i = 0; i < among.spots.size(); ++i)
       put(p, static_cast<int>(i), {.x = kOfRouters * among.spots[i].x, .y = kOfRouters * among.spots[i].y},
           {.x = 0, .y = 1});

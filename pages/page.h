@@ -8,9 +8,14 @@
 //   Compare  figures over message size, sentences, and tables (api/comparison_report.cpp)
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace chorale {
+
+// Of the data that the caller gives: the page around it stays below a megabyte, which opens at once. What has
+// more is cut by its maker, and the page says what is left out.
+inline constexpr std::size_t kMaxPageData = 900'000;
 
 enum class Page { Result, Place, Tune, Library, Compare };
 

@@ -19,6 +19,13 @@ function make(tag, attributes, parent, text) {
   return e;
 }
 
+// Columns of numbers as pages/html.cpp has them: [7, [0, 255], 3] is a 7, 255 zeros, a 3; and the sums of such differences.
+const spread = column => column.flatMap(v => Array.isArray(v) ? new Array(v[1]).fill(v[0]) : [v]);
+function sums(column) {
+  let sum = 0;
+  return spread(column).map(v => sum += v);
+}
+
 // Times in microseconds and sizes, as the command line has them.
 function in_unit(value, digits, units) {
   const [unit, size] = units.find(([, size]) => value >= size) || units.at(-1);

@@ -75,8 +75,8 @@ std::vector<int> stops(const Parts& parts, LinkId l) {
 
 // Neighbours are along paths through switches: a link over two switches joins a rank with the first of them
 // only.
-Parts parts_of(const Topology& t) {
-  Parts parts{.t = t, .fabric = fabric_of(t)};
+Parts parts_of(const Topology& t, DrawingWork& work) {
+  Parts parts{.t = t, .fabric = fabric_of(t), .work = &work};
   parts.boxes = boxes_of(t, parts.fabric);
   parts.near.resize(t.ranks + parts.switches());
   for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {

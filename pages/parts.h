@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "pages/drawing_work.h"
 #include "pages/fabric.h"
 #include "pages/factors.h"
 
@@ -15,11 +16,12 @@ struct Parts {
   // Servers: none, or all ranks, each in one.
   std::vector<std::vector<Rank>> boxes = {};
   std::vector<std::set<int>> near = {};  // by rank and switch: what a link leads to without another between
+  DrawingWork* work = nullptr;           // never null
   int switches() const { return static_cast<int>(fabric.switches.size()); }
 };
 
-// Requires a topology without switches (flattened), which outlives the parts.
-Parts parts_of(const Topology&);
+// Requires a topology without switches (flattened), which outlives the parts, as the work does.
+Parts parts_of(const Topology&, DrawingWork&);
 
 // The nodes on the route of a link, its ends included.
 std::vector<int> stops(const Parts&, LinkId);

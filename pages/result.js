@@ -1,5 +1,6 @@
-// Control of the page of a result: which point, which moment.
-let point = null, number = 0, starts = [], flights = [], now = 0, playing = false;
+// Control of the page of a result: which point, which moment. Of a large schedule the first steps are drawn.
+const most_listed = 300;  // links of a step; a browser takes seconds for a table of many thousands
+let point = null, number = 0, steps = [], progress = [], starts = [], flights = [], now = 0, playing = false;
 const end = () => starts[starts.length - 1];
 
 function cell(row, text, css, name) {
@@ -24,16 +25,15 @@ function step_at(time) {
 }
 
 function draw_moment() {
-  const s = step_at(now), steps = starts.length - 1, done = now >= end();
-  const step = point.schedule[s];
-  $('step-title').textContent = steps === 0 ? 'No step is needed' : done ?
-      `After ${counted(steps, 'step')}: everything is where it should be` :
-      `Step ${s + 1} of ${steps}: ${counted(step.rounds, 'round')}, ${counted(step.sends.length, 'send')}` +
-      (step.sends.some(send => send.length === 3) ? ', streamed over all of its rounds' : '');
+  const s = step_at(now), done = now >= end(), step = steps[s], whole = steps.length === point.steps;
+  $('step-title').textContent = point.steps === 0 ? 'No step is needed' : steps.length === 0 ? 'No step is drawn' : done ?
+      `After ${whole ? '' : `${steps.length} of `}${counted(point.steps, 'step')}` + (whole ? ': everything is where it should be' : '') :
+      `Step ${s + 1} of ${point.steps}: ${counted(step.rounds, 'round')}, ${counted(step.sends.length, 'send')}` +
+      (step.stream && step.sends.length > 0 ? ', streamed over all of its rounds' : '');
   $('clock').textContent = `${now.toFixed(1)} of ${counted(end(), 'round')}`;
   $('time').value = now;
-  draw_progress(point, steps === 0 ? 0 : done ? steps : s);
-  draw_flights(point, flights, done ? -1 : s, now);
+  draw_progress(point.wanted_by_rank, progress[done ? steps.length : s]);
+  draw_flights(point, done ? [] : flights[s], now);
   if (s !== draw_moment.shown || point !== draw_moment.point) {
     draw_moment.shown = s;
     draw_moment.point = point;
@@ -51,11 +51,12 @@ function list_links(step, s) {
     if (!by.has(send[1])) by.set(send[1], []);
     by.get(send[1]).push(send);
   }
-  for (const [link, sends] of [...by].sort((a, b) => a[0] - b[0])) {
-    const row = body.insertRow(), l = machine.links[link];
-    cell(row, `${l[0]} \u2192 ${l[1]}`);
+  if (by.size > most_listed) $('links-title').textContent += `: the first ${most_listed} of ${by.size}`;
+  for (const [link, sends] of [...by].slice(0, most_listed)) {
+    const row = body.insertRow(), l = links[link];
+    cell(row, `${l.src} \u2192 ${l.dst}`);
     cell(row, sends.length, 'n');
-    cell(row, l[2] * step.rounds, 'n');
+    cell(row, l.bandwidth * step.rounds, 'n');
     const which = cell(row, '');
     sends.slice(0, 40).forEach(send => {
       const span = element('span', `${send[2] ? '+' : ''}${send[0]}`, 'chunk');
@@ -86,12 +87,26 @@ function choose(i) {
   if (!(i >= 0 && i < data.points.length)) return;
   number = i;
   point = data.points[i];
-  ({starts, flights} = timetable(point));
+  point.colours = point.colours || spread(point.colour);
+  point.wanted_by_rank = spread(point.wanted);
+  steps = steps_of(point);
+  progress = progress_of(point, steps);
+  ({starts, flights} = timetable(steps));
   now = 0;
+  say_what_is_drawn();
   $('time').max = end();
   draw_frontier(data.points, data.bound, point, choose);
   list_points();
   draw_moment();
+}
+
+// Where the rest is, if not all is drawn.
+function say_what_is_drawn() {
+  const whole = steps.length === point.steps, sends = steps.reduce((sum, step) => sum + step.sends.length, 0);
+  $('drawn').hidden = whole;
+  $('drawn').textContent = whole ? '' : `${steps.length ? `Drawn are the first ${steps.length}` : 'Drawn are none'} of ` +
+      `${counted(point.steps, 'step')}, with ${sends} of ${counted(point.sends, 'send')}: a page of all would be too large. ` +
+      `The result file has them, and 'chorale show RESULT.json --point ${number}' prints them.`;
 }
 
 function go(time) {
@@ -128,14 +143,16 @@ function last_step() {
 function say_what_it_is() {
   $('title').textContent = data.collective ? `${data.collective} on ${machine.name}` : machine.name;
   const limits = machine.limits ? `, ${counted(machine.limits, 'shared limit')}` : '';
-  $('summary').textContent = `${counted(machine.ranks, 'rank')}, ${counted(machine.links.length, 'link')}${limits}` +
+  $('summary').textContent = `${counted(machine.ranks, 'rank')}, ${counted(machine.link_count, 'link')}${limits}` +
       `${picture.shape ? `: ${picture.shape}` : ''}. ${data.summary}`;
   const has = kind => nodes.some(node => node.kind === kind);
   $('legend').textContent = (data.points.length ? 'Green around a rank: the part of its output that has arrived. A dot is a chunk, ' +
       'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
       (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
                                                     .filter(Boolean).join(' and ') + '. ' : '') +
-      (cables.some(w => w.wraps) ? 'Links with an open end wrap around.' : '');
+      (cables.some(w => w.wraps) ? 'Links with an open end wrap around. ' : '') +
+      (machine.link_count > 0 && links.length === 0 ? 'Its links are too many to be drawn. ' : '') +
+      (nodes.length === 0 ? 'Its ranks are too many to be drawn.' : '');
 }
 
 // The figure of sizes is an SVG by itself. As a file it has its own colours, those of a light page.
@@ -181,6 +198,8 @@ if (data.points.length === 0) {  // nothing to play, plot or list
     if (there) $('frontier-legend').append(element('span', '', css), words);
   if (data.points.some(p => p.least)) $('frontier-legend').append('(dashed: as low as is not excluded) ');
   if (data.points.some(p => !p.frontier)) $('frontier-legend').append('(small: dominated)');
+  if (data.points.length < data.point_count)
+    $('points-title').textContent += `: the first ${data.points.length} of ${data.point_count}; the result file has all`;
   $('play').addEventListener('click', () => set_playing(!playing));
   $('time').addEventListener('input', () => jump(Number($('time').value)));
   $('on').addEventListener('click', next_step);

@@ -16,12 +16,12 @@ constexpr double kHop = 1.6;  // units
 }  // namespace
 
 // Each sweep moves every node to the mean of where the others need it, nearer ones counting more.
-void lessen_stress(std::vector<Spot>& spots, const Graph& g) {
+void lessen_stress(std::vector<Spot>& spots, const Graph& g, DrawingWork& work) {
   const int nodes = static_cast<int>(spots.size());
   std::vector<std::vector<double>> distance(nodes);
   for (int a = 0; a < nodes; ++a)
     for (int hops : hops_in(g, a)) distance[a].push_back(kHop * (hops < 0 ? std::sqrt(nodes) : hops));
-  for (int sweep = 0; sweep < kSweeps; ++sweep)
+  for (int sweep = 0; sweep < kSweeps && work.take(1LL * nodes * nodes); ++sweep)
     for (int a = 0; a < nodes; ++a) {
       double x = 0, y = 0, total = 0;
       for (int b = 0; b < nodes; ++b) {
@@ -39,9 +39,10 @@ void lessen_stress(std::vector<Spot>& spots, const Graph& g) {
 
 // Pairs that overlap are moved apart symmetrically, until none does or after kPushes passes; nodes that had
 // room move only when they are pushed.
-void push_apart(std::vector<Spot>& spots, double least) {
+void push_apart(std::vector<Spot>& spots, double least, DrawingWork& work) {
+  const auto pairs = static_cast<long long>(spots.size() * spots.size() / 2);
   bool near = true;
-  for (int push = 0; push < kPushes && near; ++push) {
+  for (int push = 0; push < kPushes && near && work.take(pairs); ++push) {
     near = false;
     for (std::size_t a = 0; a < spots.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) {

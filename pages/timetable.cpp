@@ -17,13 +17,14 @@
 namespace chorale {
 namespace {
 
-constexpr long long kWorkASend = 3'000;  // sends examined before a step is given up: 10 ms for 100 sends
+constexpr long long kWorkPerSend = 3'000;  // sends examined before a step is given up: 10 ms for 100 sends
 
 // Resources are the links, then the limits; their capacity is in sends per round. Between two sends that are
 // placed no resource is over its capacity in any round.
 class Colouring {
  public:
-  Colouring(const Topology& t, const Step& step) : rounds_(step.rounds), resources_of_(step.sends.size()) {
+  Colouring(const Topology& t, const Step& step, long long most_work)
+      : rounds_(step.rounds), most_work_(most_work), resources_of_(step.sends.size()) {
     const int links = static_cast<int>(t.links.size());
     std::vector<std::vector<int>> limits_of(links);
     for (std::size_t i = 0; i < t.limits.size(); ++i)
@@ -53,12 +54,13 @@ class Colouring {
       const int send = waiting.front();
       waiting.pop_front();
       if (place(send)) continue;
-      if (work_ > most_work()) return {};
+      if (work_ > most_work_) return {};
       ++hard_[send];
       for (int other : drive_out(send)) waiting.push_back(other);
     }
-    return round_;
+    return work_ > most_work_ ? std::vector<int>() : round_;
   }
+  long long work() const { return work_; }
 
  private:
   static constexpr int kNone = -1;
@@ -81,7 +83,6 @@ class Colouring {
     if (round != kNone)
       for (int r : resources_of_[send]) ++used_[r][round];
   }
-  long long most_work() const { return kWorkASend * static_cast<long long>(resources_of_.size()); }
   bool fits(int send, int round) const {
     const std::vector<int>& of = resources_of_[send];
     return std::all_of(of.begin(), of.end(), [&](int r) { return used_[r][round] < capacity_[r]; });
@@ -90,14 +91,15 @@ class Colouring {
   // First fit, then an exchange between each two rounds, in both orders. False: none fits, or the work is
   // spent.
   bool place(int send) {
-    for (int round = 0; round < rounds_; ++round)
-      if (fits(send, round)) {
-        put(send, round);
-        return true;
-      }
+    for (int round = 0; round < rounds_; ++round) {
+      ++work_;
+      if (!fits(send, round)) continue;
+      put(send, round);
+      return true;
+    }
     for (int a = 0; a < rounds_; ++a)
       for (int b = 0; b < rounds_; ++b)
-        if (a != b && work_ < most_work() && exchange(send, a, b)) return true;
+        if (a != b && work_ < most_work_ && exchange(send, a, b)) return true;
     return false;
   }
 
@@ -120,7 +122,7 @@ class Colouring {
             ++work_;
             return round_[s] == round && !has_moved_[s];
           });
-          if (next == users_[r].end()) {
+          if (next == users_[r].end() || work_ > most_work_) {
             put(send, kNone);
             for (std::size_t i = 1; i < moved.size(); ++i) put(moved[i], round_[moved[i]] == a ? b : a);
             forget();
@@ -142,7 +144,7 @@ class Colouring {
     std::vector<int> best;
     int best_round = 0;
     long long least = std::numeric_limits<long long>::max();
-    for (int round = 0; round < rounds_; ++round) {
+    for (int round = 0; round < rounds_ && work_ <= most_work_; ++round) {
       std::vector<int> out;
       long long sum = 0;
       for (int r : resources_of_[send]) {
@@ -174,6 +176,7 @@ class Colouring {
   }
 
   int rounds_;
+  long long most_work_;
   std::vector<std::vector<int>> resources_of_;  // by send: limits, then the link
   std::vector<std::vector<int>> users_ = {};    // by resource: sends
   std::vector<int> capacity_ = {};
@@ -187,13 +190,21 @@ class Colouring {
 
 }  // namespace
 
-std::vector<int> rounds_of_sends(const Topology& t, const Step& step) {
+std::vector<int> rounds_of_sends(const Topology& t, const Step& step, DrawingWork& work) {
   // The values that a switch combines are not distinguished here.
   if (abilities_of(t).any()) return {};
+  if (step.rounds == 1) return std::vector<int>(step.sends.size(), 0);
+  long long resources = std::ssize(t.links);
+  for (const SharedLimit& limit : t.limits) resources += 1 + std::ssize(limit.links);
+  const long long sends = std::ssize(step.sends);
+  if (!work.take(resources + sends)) return {};
   // More rounds than sends are never needed, and a file may state any number.
   Step least = step;
   least.rounds = std::max(1, std::min(step.rounds, static_cast<int>(step.sends.size())));
-  return Colouring(t, least).colour();
+  Colouring colouring(t, least, std::min(kWorkPerSend * sends, work.left()));
+  std::vector<int> rounds = colouring.colour();
+  work.take(std::min(colouring.work(), work.left()));
+  return rounds;
 }
 
 }  // namespace chorale

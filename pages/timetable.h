@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "ir/schedule.h"
+#include "pages/drawing_work.h"
 
 namespace chorale {
 
 // The round, from 0, of each send of the step, such that in no round a link or a shared limit carries more
 // than its bandwidth. Empty where none was found (there may be none: three sends, each two of them under a
-// limit of one, fit two rounds by their sum and not whole): then every send is to be drawn as a stream over
-// all rounds of the step, 1 / rounds of a chunk in each, which always fits. Requires a step that obeys the
-// limits of the topology.
-std::vector<int> rounds_of_sends(const Topology&, const Step&);
+// limit of one, fit two rounds by their sum and not whole), or not with the work that is left: then every
+// send is to be drawn as a stream over all rounds of the step, 1 / rounds of a chunk in each, which always
+// fits. Requires a step that obeys the limits of the topology.
+std::vector<int> rounds_of_sends(const Topology&, const Step&, DrawingWork&);
 
 }  // namespace chorale

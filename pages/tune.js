@@ -138,7 +138,7 @@ function show() {
 }
 
 $('title').textContent = `${data.workload} on ${counted(data.ranks, 'rank')}${data.groups > 1 ? ` in each of ${data.groups} groups` : ''}`;
-$('summary').textContent = `${counted(all.length, 'schedule')} in ${Number(data.seconds.toPrecision(2))} s (${data.end}); ` +
+$('summary').textContent = (all.length < data.found ? `The best ${all.length} of ` : '') + `${counted(data.found, 'schedule')} in ${Number(data.seconds.toPrecision(2))} s (${data.end}); ` +
   `${data.transformations} transformations, ${data.repeated} of them to schedules that were known, ${data.refused} refused`;
 listen([[['ArrowUp'], 'the schedule before', () => choose(chosen - 1)],
         [['ArrowDown'], 'the next schedule', () => choose(chosen + 1)],

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from itertools import accumulate
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run as run_other, run_chorale as run, skip, work  # noqa: E402
@@ -19,6 +20,11 @@ from kit.program import run as run_other, run_chorale as run, skip, work  # noqa
 
 def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+
+
+def spread(column):
+    """[7, [0, 255], 3] is a 7, 255 zeros, a 3 (pages/html.cpp)."""
+    return [number for each in column for number in ([each[0]] * each[1] if isinstance(each, list) else [each])]
 
 
 # -- the pages ---------------------------------------------------------------------------------------------
@@ -49,12 +55,13 @@ in_rounds = 0
 for name in results:
     topology = json.loads((work / f"{name}.json").read_text())["topology"]
     page = data_of((work / f"{name}.html").read_text())
+    bandwidth = spread(page["topology"]["links"]["bandwidth"])
     for point in page["points"]:
         for step in point["schedule"]:
             for count in range(step["rounds"]):
-                here = Counter(send[1] for send in step["sends"] if send[3:] == [count])
+                here = Counter(link for link, round_ in zip(accumulate(spread(step["link"])), spread(step.get("round", []))) if round_ == count)
                 in_rounds += sum(here.values())
-                assert all(n <= page["topology"]["links"][l][2] for l, n in here.items()), (name, here)
+                assert all(n <= bandwidth[l] for l, n in here.items()), (name, here)
                 for limit in topology["limits"]:
                     assert sum(here[l] for l in limit["links"]) <= limit["bandwidth"], (name, limit["name"], count)
 assert in_rounds > 200, in_rounds

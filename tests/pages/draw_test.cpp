@@ -14,6 +14,11 @@
 namespace chorale {
 namespace {
 
+Picture picture_of(const Topology& t) {
+  DrawingWork work;
+  return picture_of(t, work);
+}
+
 using Kind = PictureNode::Kind;
 
 Picture drawn(const std::string& spec) {

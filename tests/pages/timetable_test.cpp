@@ -11,6 +11,11 @@
 namespace chorale {
 namespace {
 
+std::vector<int> rounds_of_sends(const Topology& t, const Step& step) {
+  DrawingWork work;
+  return rounds_of_sends(t, step, work);
+}
+
 // Counts again, from the topology alone: in no round does a link or a limit carry more than its bandwidth.
 void expect_obeyed(const Topology& t, const Step& step, const std::vector<int>& rounds,
                    const std::string& what) {
@@ -134,6 +139,30 @@ TEST(Timetable, FindsWhatExhaustiveSearchFinds) {
     streams += rounds.empty() ? 1 : 0;
   }
   EXPECT_GT(streams, 0);  // or nothing was asked
+}
+
+// A page of dgx-a100:2 was drawn for 17 seconds after a limit: work is counted, none is done beyond what is
+// left, and what is given up costs little more than asking.
+TEST(Timetable, TakesNoMoreWorkThanIsLeft) {
+  for (const char* name : {"dgx2", "dgx-a100:2", "torus:4x4", "hub:7"}) {
+    const Topology t = flatten(named_topology(name));
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      const Step step = full_step(t, 40, seed);
+      for (const long long most : {0LL, 1'000LL, 100'000LL, 100'000'000LL}) {
+        DrawingWork work(nullptr, most);
+        const std::vector<int> rounds = chorale::rounds_of_sends(t, step, work);
+        EXPECT_LE(work.taken(), most) << name;
+        if (most <= 1'000) {
+          EXPECT_TRUE(rounds.empty()) << name;
+        }
+        if (!rounds.empty()) expect_obeyed(t, step, rounds, name);
+      }
+      const std::atomic<bool> stopped = true;
+      DrawingWork after_stop(&stopped);
+      static_cast<void>(chorale::rounds_of_sends(t, step, after_stop));
+      EXPECT_LE(after_stop.taken(), kMaxDrawingWorkOnceStopped) << name;
+    }
+  }
 }
 
 }  // namespace
