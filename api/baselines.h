@@ -2,6 +2,7 @@
 // counts for each size.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,8 +40,10 @@ struct TimedBaseline {
 };
 
 // Of a machine without switches; `blocks` are sizes of blocks, in bytes. None for machines on which the
-// algorithms that use all links are too large: a comparison with the others alone would flatter.
+// algorithms that use all links are too large: a comparison with the others alone would flatter. Once `stop`
+// is true each has its own choice of a chunk count alone, and those that are long to simulate are left out.
 std::vector<TimedBaseline> timed_baselines(const Topology&, const Collective&, BaselineSet,
-                                           const std::vector<std::int64_t>& blocks);
+                                           const std::vector<std::int64_t>& blocks,
+                                           const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

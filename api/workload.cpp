@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "api/inputs.h"
 #include "api/search.h"
@@ -171,10 +172,18 @@ Workload read_workload(const std::string& file, const WorkloadSettings& settings
   return parse_workload(read_file(file), file, settings);
 }
 
-WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload, WorkloadSearch search,
-                               std::vector<Result> known, const FrontierOptions& options,
-                               const std::string& order) {
-  WorkloadMachine result{.topology = machine, .algorithms = {}};
+namespace {
+
+struct Algorithms {
+  WorkloadMachine machine = {};
+  std::optional<NeededCollective> missing = {};  // the first for which none was found
+};
+
+Algorithms find_algorithms(const Topology& machine, const Workload& workload, WorkloadSearch search,
+                           std::vector<Result> known, const FrontierOptions& options,
+                           const std::string& order) {
+  Algorithms found{.machine = {.topology = machine, .algorithms = {}}};
+  WorkloadMachine& result = found.machine;
   std::optional<SumOrder> sums;
   for (NeededCollective& needed : asked(machine, workload, search)) {
     const Topology part = part_for(machine, workload, needed.scope);
@@ -196,13 +205,37 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
       result.algorithms.push_back(std::move(*given)), known.erase(given);
     else
       result.algorithms.push_back(frontier(part, needed.collective, options));
-    if (result.algorithms.back().points.empty())
-      throw InputError(
-          workload.name,
-          fmt::format("no algorithm was found for {}, a {}", needed.operation, name_of(needed.collective)),
-          "give it more time, or a result file with one");
+    if (result.algorithms.back().points.empty()) {
+      found.missing = std::move(needed);
+      break;
+    }
   }
-  return result;
+  return found;
+}
+
+}  // namespace
+
+WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload, WorkloadSearch search,
+                               std::vector<Result> known, const FrontierOptions& options,
+                               const std::string& order) {
+  Algorithms found = find_algorithms(machine, workload, search, std::move(known), options, order);
+  if (const auto& missing = found.missing)
+    throw InputError(
+        workload.name,
+        fmt::format("no algorithm was found for {}, a {}", missing->operation, name_of(missing->collective)),
+        "give it more time, or a result file with one");
+  return std::move(found.machine);
+}
+
+std::optional<WorkloadMachine> quick_algorithms_for(const Topology& machine, const Workload& workload,
+                                                    std::vector<Result> known, FrontierOptions options,
+                                                    const std::string& order) {
+  const std::atomic<bool> stopped = true;
+  options.synthesis.limits.stop = &stopped;
+  Algorithms found =
+      find_algorithms(machine, workload, WorkloadSearch::AsIs, std::move(known), options, order);
+  if (found.missing) return {};
+  return std::move(found.machine);
 }
 
 // Alltoallv and sends are not searched, so their costs are stated: 2 steps of ranks - 1 rounds together, and
@@ -244,8 +277,40 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
   return prices;
 }
 
+namespace {
+
+// The first of the ranking, and what they were made from.
+TuneResult best_of(const TuneResult& result, std::size_t most) {
+  std::set<int> kept = {0};
+  for (std::size_t i = 0; i < std::min(most, result.ranking.size()); ++i)
+    for (int c = result.ranking[i]; c > 0; c = result.candidates[c].parent) kept.insert(c);
+  std::map<int, int> number;
+  TuneResult best{.end = result.end,
+                  .transformations = result.transformations,
+                  .repeated = result.repeated,
+                  .refused = result.refused,
+                  .unpriced = result.unpriced,
+                  .seconds = result.seconds};
+  for (const int c : kept) {
+    number.emplace(c, std::ssize(best.candidates));
+    best.candidates.push_back(result.candidates[c]);
+    if (Candidate& each = best.candidates.back(); each.parent >= 0) each.parent = number.at(each.parent);
+  }
+  for (const int c : result.ranking)
+    if (const auto at = number.find(c); at != number.end()) best.ranking.push_back(at->second);
+  return best;
+}
+
+}  // namespace
+
+// Of thousands of schedules the best are shown.
 std::string to_page(const Workload& workload, const TuneResult& result) {
-  return filled_page(Page::Tune, workload.name + " tuned - Chorale", to_json(result));
+  std::string data = to_json(result);
+  for (std::size_t most = result.ranking.size() / 2; most > 0 && data.size() > kMaxPageData; most /= 2)
+    data = to_json(best_of(result, most));
+  // The number of all: "chorale_tuning" is the first key.
+  data.insert(1, fmt::format("\n  \"found\": {},", result.candidates.size()));
+  return filled_page(Page::Tune, workload.name + " tuned - Chorale", data);
 }
 
 std::vector<int> roots_to_try(const Topology& machine) {

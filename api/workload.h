@@ -44,6 +44,12 @@ WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
                                std::vector<Result> known = {}, const FrontierOptions& = {},
                                const std::string& order = "agreed");
 
+// Those that are there without a search: known ones and baselines, for the communications as they are.
+// Nothing if there are none for one.
+std::optional<WorkloadMachine> quick_algorithms_for(const Topology&, const Workload&,
+                                                    std::vector<Result> known = {}, FrontierOptions = {},
+                                                    const std::string& order = "agreed");
+
 // What the tuner prices communications with: the simulated time of each point of the frontiers
 // (cost/program_time.h), on links with their own alpha and beta; between groups the machine's worst link.
 WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});

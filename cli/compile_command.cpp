@@ -30,12 +30,35 @@ std::string chosen_table(const CompiledWorkload& compiled) {
 
 // The limit of this command that ended a search before it was complete. A question that is too large is not
 // such a limit.
-Stopped cut_short(const WorkloadMachine& machine, const Supervisor& supervisor) {
+Stopped stop_reason(const WorkloadMachine& machine, const Supervisor& supervisor) {
   if (supervisor.stopped() != Stopped::No) return supervisor.stopped();
   const bool late = std::ranges::any_of(machine.algorithms, [](const Result& result) {
     return !result.complete && result.stopped == Stopped::TimeLimit;
   });
   return late ? Stopped::TimeLimit : Stopped::No;
+}
+
+// `text` is what precedes the table.
+Outcome outcome_of(CompiledWorkload compiled, const std::string& directory, std::string text, Stopped why) {
+  text += chosen_table(compiled);
+  for (NamedText& file : compiled.files) {
+    file.path = directory + "/" + file.path;
+    text += shown(file.path) + "\n";
+  }
+  if (why != Stopped::No) text += "cut short (" + name_of(why) + "): there may be better ones\n";
+  return {.exit_code = exit_code_of(why), .text = text, .files = std::move(compiled.files)};
+}
+
+// The program as it was given, with what there is without a search, is an answer from the first moment.
+void publish_as_given(const CompileCommand& command, const Workload& workload, const std::string& directory,
+                      Supervisor& supervisor) {
+  supervisor.await_first_answer();
+  const std::optional<WorkloadMachine> machine = quick_machine_for(workload, command.target);
+  if (!machine) return supervisor.publish({});
+  supervisor.publish([text = command.tunes ? "the program as it is\n" : "", directory,
+                      compiled = compile(workload, *machine, {}, command.carrier)](Stopped stopped) {
+    return outcome_of(compiled, directory, text, stopped);
+  });
 }
 
 }  // namespace
@@ -46,6 +69,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   const std::string directory = command.directory.empty() ? workload.name : command.directory;
   // Before the search, which may take hours.
   require_makeable_directory("-o", directory);
+  publish_as_given(command, workload, directory, supervisor);
   const WorkloadMachine machine =
       machine_for(workload, command.target,
                   command.tunes ? WorkloadSearch::Transformed : WorkloadSearch::AsIs, supervisor);
@@ -66,19 +90,13 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     errors = failures(result);
   }
   CompiledWorkload compiled = compile(workload, machine, execution, command.carrier);
-  text += chosen_table(compiled);
-  for (NamedText& file : compiled.files) {
-    file.path = directory + "/" + file.path;
-    text += shown(file.path) + "\n";
-  }
   supervisor.take_floor();
-  const Stopped why = cut_short(machine, supervisor);
-  if (why != Stopped::No) text += "cut short (" + name_of(why) + "): there may be better ones\n";
+  Outcome outcome =
+      outcome_of(std::move(compiled), directory, std::move(text), stop_reason(machine, supervisor));
   // As of 'tune': a schedule that computes something else is worse than a search that was cut.
-  return {.exit_code = !errors.empty() ? kWrongData : exit_code_of(why),
-          .text = text,
-          .files = std::move(compiled.files),
-          .errors = errors};
+  if (!errors.empty()) outcome.exit_code = kWrongData;
+  outcome.errors = std::move(errors);
+  return outcome;
 }
 
 }  // namespace chorale

@@ -175,6 +175,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     options.progress = [&line](const Progress& progress) {
       line.show(fmt::format("{}; {}", counted(progress.points, "point"), progress.doing));
     };
+  supervisor.await_first_answer();
   if (!command.library.empty())
     return by_library(command, library_question(topology, collective, options), supervisor);
   Result result = frontier(topology, collective, options);

@@ -1,7 +1,7 @@
 // One collective after the other, each with an even share of the time that is left, so that a collective that
 // ends early leaves more to the next. The class holds what the answers share: the machine, the sizes, what
-// was measured. What is reported where a limit cuts the work is the same as at the end, but for the
-// directory: it is written after Ctrl-C alone, with programs only if they are small.
+// was measured. What is reported where a limit cuts the work is the same as at the end; after a
+// limit or Ctrl-C pages draw little, and programs are made only if they are small.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,9 +107,9 @@ std::string log_line(const Optimized& answer, double seconds) {
   return text;
 }
 
-// Sends of the algorithms in the table. After Ctrl-C programs are written for at most this many: the last
-// report may take a minute.
-constexpr long long kMostSendsInHaste = 300'000;
+// Sends of the algorithms in the table. After a limit or Ctrl-C programs are made of at most this many, in a
+// fifth of a second or so.
+constexpr long long kMaxSendsInHaste = 20'000;
 
 long long sends_of(const Optimized& answer) {
   std::set<int> points;
@@ -135,14 +135,13 @@ class Work {
     const std::vector<std::string> names = command_.question.collective.empty()
                                                ? usual_collectives()
                                                : std::vector<std::string>{command_.question.collective};
-    publish();
+    supervisor_.await_first_answer();
     for (std::size_t i = 0; i < names.size(); ++i) {
       // The first collective is always begun: it may have a result within the grace.
       if (i > 0 && supervisor_.stopped() != Stopped::No) break;
       answers_.push_back(answer(names[i], static_cast<int>(names.size() - i)));
       publish();
     }
-    supervisor_.take_floor();
     return outcome_of(answers_, supervisor_.stopped(), true);
   }
 
@@ -182,16 +181,12 @@ class Work {
     supervisor_.publish([this, answers = answers_, found](Stopped stopped) {
       std::vector<Optimized> all = answers;
       if (found) all.push_back(found());
-      Outcome outcome = outcome_of(all, stopped, false);
-      // A lack of memory is reported by the supervisor.
-      if (all.empty() && stopped != Stopped::MemoryLimit)
-        outcome.errors.push_back("nothing was found (" + name_of(stopped) + ")");
-      return outcome;
+      return outcome_of(all, stopped, false);
     });
   }
 
-  // `whole`: the work has come to its end, and there is time to write programs.
-  Outcome outcome_of(std::vector<Optimized> answers, Stopped stopped, bool whole) const {
+  // `by_work`: not by the watcher, while the work goes on.
+  Outcome outcome_of(std::vector<Optimized> answers, Stopped stopped, bool by_work) const {
     Outcome outcome;
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
@@ -208,10 +203,9 @@ class Work {
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
       deliver(command_.svg, to_svg(answers.front()), outcome);
     if (command_.directory.empty()) return outcome;
-    // After Ctrl-C, too, what was found is written; a second one ends that.
     const bool found = std::ranges::any_of(answers, [](const Optimized& each) { return !each.rows.empty(); });
-    if (whole || (stopped == Stopped::Interrupted && found))
-      write(answers, whole, outcome);
+    if (by_work || found)
+      write(answers, by_work, outcome);
     else
       outcome.errors.push_back("-o: not written (" + name_of(stopped) + ")");
     return outcome;
@@ -226,7 +220,7 @@ class Work {
   }
 
   // One directory per collective if there are several.
-  void write(const std::vector<Optimized>& answers, bool whole, Outcome& outcome) const {
+  void write(const std::vector<Optimized>& answers, bool by_work, Outcome& outcome) const {
     std::vector<NamedText> all;
     std::vector<std::string> results;  // for the preload library
     std::vector<Collective> collectives;
@@ -234,8 +228,8 @@ class Work {
       if (answer.rows.empty()) continue;
       const std::string folder =
           command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
-      const bool programs = whole || sends_of(answer) <= kMostSendsInHaste;
-      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt);
+      const bool programs = supervisor_.stopped() == Stopped::No || sends_of(answer) <= kMaxSendsInHaste;
+      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt, supervisor_.stop());
       if (!programs)
         outcome.notes.push_back("no programs were written in haste; 'chorale emit " + folder +
                                 "/result.json' writes them");
@@ -252,6 +246,7 @@ class Work {
     if (preload) all.push_back({script, preload_script(machine_.ranks, results, preload_folder())});
     // At once, since the script is run; with the other files of the outcome, all or none.
     std::ranges::move(all, std::back_inserter(outcome.files));
+    if (by_work) supervisor_.take_floor();
     write_files(std::exchange(outcome.files, {}));
     if (!preload) return;
     outcome.text += "run with: sh " + shown(script) + " YOUR_PROGRAM\n";

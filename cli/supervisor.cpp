@@ -31,6 +31,7 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "ir/shown.h"
 #include "ir/words.h"
@@ -198,9 +199,19 @@ void Supervisor::want_progress(ShowProgress when) {
 }
 
 void Supervisor::publish(LastWord word) {
-  auto fresh = std::make_shared<const LastWord>(std::move(word));
+  auto fresh = word ? std::make_shared<const LastWord>(std::move(word)) : nullptr;
   const std::lock_guard lock(mutex_);
   last_word_.swap(fresh);
+  if (std::exchange(awaits_answer_, false)) wake();
+}
+
+void Supervisor::await_first_answer() {
+  const std::lock_guard lock(mutex_);
+  awaits_answer_ = true;
+}
+
+bool Supervisor::may_cut() const {
+  return floor_ == Floor::Free && !(awaits_answer_ && cause_ == Stopped::TimeLimit);
 }
 
 // A command may take the floor early, and run() does at its end.
@@ -297,7 +308,7 @@ void Supervisor::watch() {
         cut_ = now + kGrace;
       }
       // Work that is writing is not cut, however late: half a file is worse.
-      if (cut_ && now >= *cut_ && floor_ == Floor::Free) floor_ = Floor::Watcher;
+      if (cut_ && now >= *cut_ && may_cut()) floor_ = Floor::Watcher;
       floor = floor_;
     }
     if (floor == Floor::Watcher) end();
@@ -325,7 +336,7 @@ int Supervisor::named_signal(int exit_code) const {
 milliseconds Supervisor::until_next(steady_clock::time_point now) const {
   const std::lock_guard lock(mutex_);
   std::optional<steady_clock::time_point> next = deadline_;
-  if (cut_) next = floor_ == Floor::Free ? cut_ : std::nullopt;
+  if (cut_) next = may_cut() ? cut_ : std::nullopt;
   const auto in = [&](milliseconds most) {
     return next ? std::clamp(std::chrono::ceil<milliseconds>(*next - now), milliseconds(0), most) : most;
   };

@@ -8,6 +8,9 @@
 // allocation that fails the same happens at once. The thread that requested it waits 200 ms inside operator
 // new, so that nothing of ours or of a library unwinds without memory meanwhile, and then std::bad_alloc is
 // thrown: that frees locks for which the last report may wait.
+//
+// A command that has an answer from the first moment reports it at any limit of time: until it is published,
+// which takes little and bounded work, time alone does not cut the work.
 #pragma once
 
 #include <signal.h>
@@ -61,7 +64,9 @@ class Supervisor {
   std::function<void(const std::string&)> doing() {
     return [this](const std::string& what) { line_.show(what); };
   }
-  void publish(LastWord);
+  void publish(LastWord);  // null: there is nothing to report
+  // Until the next publish() a time limit does not cut the work.
+  void await_first_answer();
   // When the result is known, and before the command changes anything: from here on only a second signal or
   // a lack of memory cuts the work. Does not return if the watcher is already reporting the published result.
   void take_floor();
@@ -73,6 +78,7 @@ class Supervisor {
   void limit_memory(std::int64_t bytes);
   void watch();
   bool note_signal();                     // is it the one that ends all?
+  bool may_cut() const;                   // requires mutex_
   int named_signal(int exit_code) const;  // 129 for 130 after SIGHUP
   std::chrono::milliseconds until_next(std::chrono::steady_clock::time_point now) const;
   void note_lack_of_memory();
@@ -90,8 +96,9 @@ class Supervisor {
   std::atomic<bool> starved_ = false;  // an allocation failed
   std::atomic<bool> hung_up_ = false;  // the signal was SIGHUP
   std::atomic<bool> over_ = false;     // the watcher is to leave
-  mutable std::mutex mutex_;           // of the next three; nothing is allocated while it is held
+  mutable std::mutex mutex_;           // of the next four; nothing is allocated while it is held
   Floor floor_ = Floor::Free;
+  bool awaits_answer_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_ = {};
   std::shared_ptr<const LastWord> last_word_ = {};
   std::optional<std::chrono::steady_clock::time_point> cut_ = {};  // the watcher's: when to wait no longer

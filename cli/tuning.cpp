@@ -27,20 +27,29 @@ std::string doing(const TuneProgress& progress) {
              : fmt::format("{}, {} with other settings", measured, counted(progress.varied, "run"));
 }
 
+std::vector<Result> known_results(const WorkloadTarget& target) {
+  std::vector<Result> known;
+  for (const std::string& file : target.algorithms) known.push_back(read_sound_result(file));
+  return known;
+}
+
 }  // namespace
+
+std::optional<WorkloadMachine> quick_machine_for(const Workload& workload, const WorkloadTarget& target) {
+  return quick_algorithms_for(machine(target.machine, target.changes), workload, known_results(target),
+                              {.max_chunks = target.max_chunks}, target.order);
+}
 
 // Result files come first, and a search fills in what they lack.
 WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& target, WorkloadSearch search,
                             Supervisor& supervisor) {
   const Topology topology = machine(target.machine, target.changes);
-  std::vector<Result> known;
-  for (const std::string& file : target.algorithms) known.push_back(read_sound_result(file));
   FrontierOptions options{.max_chunks = target.max_chunks,
                           .time_limit = supervisor.time_left(),
                           .synthesis = {.limits = {.stop = supervisor.stop()}}};
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
-  return algorithms_for(topology, workload, search, std::move(known), options, target.order);
+  return algorithms_for(topology, workload, search, known_results(target), options, target.order);
 }
 
 // A schedule is named by the transformations that make it.

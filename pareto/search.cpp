@@ -50,6 +50,9 @@ constexpr long long kQuickWork = kEngineWork / 100;
 // Engine work before bounds of few steps are searched with more work: a thirtieth of what the engine takes in
 // the end.
 constexpr long long kMoreWork = kEngineWork / 30;
+// Of the baselines that a search begins with, sends times contributions: of those that are there whatever the
+// limits, half a second; of the others. And sends per pair of ranks: two phases over eight rings.
+constexpr double kFirstWork = 1e8, kMaxCatalogueWork = 1e9, kMaxSendsPerPair = 16;
 // Most chunks of a composition that is made only since it may be fast at some size: a composition of many
 // takes seconds. And most deliveries of a baseline: one that has more is the fastest at no small size.
 constexpr long long kMostRetimed = 200'000;  // sends
@@ -101,11 +104,6 @@ class FrontierSearch {
         const std::lock_guard lock(mutex_);
         tell(progress);
       };
-    if (options_.publish)
-      options_.publish([found = found_, started = std::chrono::steady_clock::now()] {
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-        return found->so_far(Stopped::TimeLimit, seconds.count());
-      });
   }
 
   Result run() {
@@ -114,6 +112,13 @@ class FrontierSearch {
         &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
         &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
     take_known();
+    take_catalogue();
+    if (options_.publish)
+      options_.publish([found = found_, started = started_] {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+        return found->so_far(Stopped::TimeLimit, seconds.count());
+      });
+    take_rest_of_catalogue();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded, others;
     const auto begin_bounds = [this](bool mirrored) {
@@ -129,7 +134,6 @@ class FrontierSearch {
       if (clock_.over() || found_->complete()) break;
       (this->*attempt)();
     }
-    if (ours() && found_->is_empty()) take_quickest();
     if (others.valid()) others.get();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
@@ -157,12 +161,65 @@ class FrontierSearch {
           put(kind, point);
   }
 
-  // Points found in a tenth of a second, for a search that is out of time and has none.
+  // Of rates to beat it is none: what the engine finds is the same without.
+  void begin_with(CollectiveKind kind, Point point) {
+    if (kind == asked_.kind && !lies_within(found_->question(), point)) return;
+    clock_.found_point();
+    found_->put(kind, std::make_shared<const Point>(std::move(point)), true);
+  }
+
+  // What a user has without a search is there before anything is searched, whatever the limits: the baselines,
+  // each with its own chunk count. Of large machines those with the least chunk count that is asked for come
+  // first, and the others while there is time.
+  void take_catalogue() {
+    if (!ours()) return;
+    double left = kFirstWork;
+    for (const ClassicEntry& entry : classic_catalogue()) {
+      const bool is_known = std::ranges::any_of(
+          options_.known, [&](const Point& point) { return point.method == entry.method; });
+      if (entry.collective != asked_.kind || is_known) continue;
+      if (most_work(kMaxSendsPerPair) > left) later_.push_back(entry.method);
+      const bool is_later = !later_.empty() && later_.back() == entry.method;
+      if (!is_later && take_baseline(entry.method, 0, left)) continue;
+      if (most_work(2.0 * space_.min_chunks) <= left) take_baseline(entry.method, space_.min_chunks, left);
+    }
+    if (found_->is_empty()) take_quickest();
+  }
+  void take_rest_of_catalogue() {
+    double left = kMaxCatalogueWork;
+    for (const Method method : later_)
+      if (!clock_.over() && most_work(kMaxSendsPerPair) <= left) take_baseline(method, 0, left);
+  }
+
+  // Of a baseline with so many sends per pair of ranks (of those that have a root, per rank).
+  double most_work(double sends_per_pair) const {
+    const double pairs = is_rooted(asked_.kind) ? topology_.ranks : 1.0 * topology_.ranks * topology_.ranks;
+    return pairs * sends_per_pair * contributions();
+  }
+  // A value that combines is verified by its contributions; the rest of a send's work is as much as 40.
+  double contributions() const { return asked_.combining ? std::max(topology_.ranks, 40) : 40; }
+
+  bool take_baseline(Method method, int chunks, double& work) {
+    std::optional<Point> point =
+        classic_if_possible(method, topology_, {.chunks = chunks, .root = asked_.root});
+    if (!point) return false;
+    point->collective.order = asked_.order;
+    if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
+        !lies_within(found_->question(), *point))
+      return false;
+    work -= static_cast<double>(total_sends(point->schedule)) * contributions();
+    // It may add in an order of its own.
+    if (!violations(topology_, point->collective, point->schedule, 1).empty()) return false;
+    begin_with(asked_.kind, *std::move(point));
+    return true;
+  }
+
+  // Over shortest paths, in a tenth of a second, or not at all.
   void take_quickest() {
     for (const CollectiveKind kind : kinds_)
       for (Point& point :
            quick_incumbents(topology_, of_kind(asked_, kind, space_.min_chunks), space_.extra_rounds))
-        put(kind, std::move(point));
+        begin_with(kind, std::move(point));
   }
 
   // On its own mirror a machine has the schedules of sums from those of copies.
@@ -468,6 +525,7 @@ class FrontierSearch {
   }
 
   FrontierOptions options_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const std::shared_ptr<Findings> found_;
   SearchClock clock_;
   const Topology& topology_;
@@ -476,6 +534,7 @@ class FrontierSearch {
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::vector<std::unique_ptr<Constructing>> constructing_ = {};
   std::map<CollectiveKind, double> best_rates_ = {};                  // rounds per chunk
+  std::vector<Method> later_ = {};                                    // of the catalogue
   std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
   std::optional<std::vector<LinkId>> mirror_ = {};

@@ -73,7 +73,11 @@ TEST(SearchFrontier, ReduceScatterIsTheAllgatherReversed) {
     const Result sums = search(machine, "reducescatter", {}), copies = search(machine, "allgather", {});
     expect_sound(sums);
     ASSERT_EQ(frontier(sums), frontier(copies));
-    EXPECT_EQ(sums.points.back().construction, copies.points.back().construction);
+    // A baseline has the name of its collective.
+    std::string construction = sums.points.back().construction;
+    if (const std::size_t at = construction.find("reducescatter"); at != std::string::npos)
+      construction.replace(at, 13, "allgather");
+    EXPECT_EQ(construction, copies.points.back().construction);
   }
 }
 

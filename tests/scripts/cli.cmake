@@ -1,5 +1,5 @@
 # The program as a user runs it.
-foreach(name bad_input completion compose groups library limits main_job pages proofs smallest)
+foreach(name bad_input completion compose first_answer groups library limits main_job pages proofs smallest)
   python_test(cli.${name} $<TARGET_FILE:chorale>)
 endforeach()
 foreach(name bench calibrate hang hostile_names simulate simulators)
