@@ -278,7 +278,8 @@ for row, calls in zip(found["rows"], found["calls"]):
         continue
     answer = json.loads(run("optimize", "dgx-a100:2", row["collective"], "--sizes", row["message_bytes"], "--search-time", "1", "--json", "-", code=(0, 3)).stdout)["rows"][0]
     assert answer["baseline_us"] == row["baseline_us"] and answer["baseline"] == row["baseline"], (answer, row)
-    assert 0 < row["us"] <= row["baseline_us"]
+    # Two searches of a second each need not find the same.
+    assert 0 < row["us"] <= row["baseline_us"] and 0 < answer["us"] <= row["baseline_us"]
     total, base = total + calls["calls"] * row["us"], base + calls["calls"] * row["baseline_us"]
 assert abs(found["us"] - total) < 1e-6 * total and abs(found["baseline_us"] - base) < 1e-6 * base
 assert f"{100 * (1 - total / base):.1f} %" in found["gain"] and "predicted for 2 of 3 rows" in found["gain"], found["gain"]

@@ -5,12 +5,14 @@ leave what was found, marked unproven, and report it in the exit code and in one
 Usage: limits.py CHORALE
 """
 import json
+import os
 import pathlib
 import re
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -21,9 +23,10 @@ chorale = str(pathlib.Path(sys.argv[1]).resolve())
 HARD = ["hypercube:3", "allreduce", "--max-chunks", "12"]
 # Without bounds a solver has to refute pigeons here, which no conflict limit in these tests reaches.
 PIGEONS = ["hub:8", "broadcast", "--max-chunks", "4", "--no-bounds"]
-# A second is promised; the rest is for machines that do other things as well. What is cut here would take
-# minutes.
-PROMPTLY = 1 + 9
+# Seconds of CPU that a command may take after a limit, on each of its threads: what a clock shows depends on
+# what else the machine does. What is cut here would take minutes.
+PROMPTLY = 1 + 2
+THREADS = min(os.cpu_count() or 1, 4) + 1
 # Sanitizers allocate by themselves, and report what is left behind.
 SANITIZED = b"__asan_init" in pathlib.Path(chorale).read_bytes() or b"__tsan_init" in pathlib.Path(chorale).read_bytes()
 
@@ -37,9 +40,9 @@ def write(name, value):
     return name
 
 
-def judged(args, codes, seconds, returncode, err):
-    """The exit code is one of these, in this time, with at most one line of complaint."""
-    said = f"{' '.join(args)}: exit code {returncode} after {seconds:.1f} s: {err[-500:]}"
+def judged(args, codes, returncode, err):
+    """The exit code is one of these, with at most one line of complaint."""
+    said = f"{' '.join(args)}: exit code {returncode}: {err[-500:]}"
     assert returncode in codes, said
     lines = [line for line in re.split(r"[\r\n]", err.replace("\x1b[K", "")) if line and not re.match(r"\d+ s; ", line)]
     assert len(lines) <= 1 and all(line.startswith("chorale: error: ") for line in lines), said
@@ -49,42 +52,58 @@ def judged(args, codes, seconds, returncode, err):
 
 def ends(*args, codes=(3,), limit=0.0, **options):
     """Runs the command; what it printed and complained of."""
-    started = time.monotonic()
-    done = run_chorale(*args, code=None, timeout=600, **options)
-    seconds = time.monotonic() - started
-    complaint = judged(args, codes, seconds, done.returncode, done.stderr)
+    before = os.times()
+    done = run_chorale(*args, code=None, timeout=1200, **options)
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    complaint = judged(args, codes, done.returncode, done.stderr)
     if limit:
-        assert seconds < limit + PROMPTLY, f"{' '.join(args)}: {seconds:.1f} s with a limit of {limit} s"
+        assert seconds < (limit + PROMPTLY) * THREADS, f"{' '.join(args)}: {seconds:.1f} s of CPU with a limit of {limit} s"
     return done.stdout, complaint
 
 
-def signalled(number, *args, after, code=130):
-    """Sends the signal after this many seconds; the command ends at once, as interrupted."""
-    process = subprocess.Popen([chorale, *args], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(after)
-    assert process.poll() is None, f"{' '.join(args)}: over before the signal, which tests nothing"
-    sent = time.monotonic()
+def cpu_of(process):
+    """User and system seconds of a process that has not been waited for."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def interrupt(process, number, args, out, err, code=130):
+    """Sends the signal; the end takes little CPU. What was printed is in files, so that nobody has to read pipes."""
+    before = cpu_of(process)
     process.send_signal(number)
-    out, err = process.communicate(timeout=300)
-    seconds = time.monotonic() - sent
-    judged(args, (code,), seconds, process.returncode, err)
-    assert seconds < PROMPTLY, f"{' '.join(args)}: {seconds:.1f} s after the signal"
-    return out, err
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = usage.ru_utime + usage.ru_stime - before
+    assert seconds < PROMPTLY * THREADS, f"{' '.join(args)}: {seconds:.1f} s of CPU after the signal"
+    for file in (out, err):
+        file.seek(0)
+    told, said = out.read(), err.read()
+    judged(args, (code,), process.returncode, said)
+    return told, said
 
 
-def interrupted_at(words, *args):
+def started(*args):
+    out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+    return subprocess.Popen([chorale, *args], cwd=work, stdout=out, stderr=err), out, err
+
+
+def signalled(number, *args, after, code=130):
+    """Sends the signal after this many seconds of its CPU; the command ends at once, as interrupted."""
+    process, out, err = started(*args)
+    while cpu_of(process) < after:
+        assert process.poll() is None, f"{' '.join(args)}: over before the signal, which tests nothing"
+        time.sleep(0.01)
+    return interrupt(process, number, args, out, err, code)
+
+
+def interrupted_at(is_there, *args):
     """Sends Ctrl-C once the progress line reports it, however long that takes."""
-    process = subprocess.Popen([chorale, *args, "--progress"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
-    err = ""
-    while not re.search(words, err):
-        more = process.stderr.read(1)
-        assert more, f"{' '.join(args)}: over before it said {words}: {err[-300:]}"
-        err += more
-    process.send_signal(signal.SIGINT)
-    out, rest = process.communicate(timeout=300)
-    judged(args, (130,), 0, process.returncode, err + rest)
-    return out
+    process, out, err = started(*args, "--progress")
+    while not is_there(pathlib.Path(f"/proc/self/fd/{err.fileno()}").read_text()):
+        assert process.poll() is None, f"{' '.join(args)}: over before the signal, which tests nothing"
+        time.sleep(0.01)
+    return interrupt(process, signal.SIGINT, args, out, err)
 
 
 def unproven_result(name):
@@ -111,11 +130,11 @@ assert "not complete" in out
 # Where links differ in alpha, points are timed as they come; at the limit nothing is left to be timed.
 out, _ = ends("frontier", "dgx1:2", "allgather", "--min-chunks", "64", "--max-chunks", "64", "--time-limit", "2s", "--json", "alphas.json", limit=2)
 assert unproven_result("alphas.json")["points"], out
-assert abs(float(re.search(r"; ([0-9.]+) s$", out, re.M)[1]) - 2) < PROMPTLY, out
+assert float(re.search(r"; ([0-9.]+) s$", out, re.M)[1]) >= 1.5, out
 
 # The bound for any chunk count is there whatever was come to, and stands for chunk counts that were not.
 for machine, collective, count, bound in [("dgx1", "allreduce", 48, "7/24"), ("dgx1:2", "allgather", 40, "8")]:
-    out, _ = ends("frontier", machine, collective, "--max-chunks", str(count), "--time-limit", "1s", "--json", "bounds.json", limit=1)
+    out, _ = interrupted_at(lambda told: re.search(r"searching|steps, ", told), "frontier", machine, collective, "--max-chunks", str(count), "--json", "bounds.json")
     said = " ".join(out.split())
     assert f"no schedule of any chunk count has fewer than {bound} " in said and "nothing is known" not in said, out
     result = unproven_result("bounds.json")
@@ -125,15 +144,19 @@ for machine, collective, count, bound in [("dgx1", "allreduce", 48, "7/24"), ("d
     assert any(claim.get("any_chunks") and claim["steps"] is None for claim in result["claims"]), "some chunk counts have no bound"
 
 # By Ctrl-C, with the clock of the progress line running inside calls to the solver.
-out, err = signalled(signal.SIGINT, "frontier", *HARD, "--json", "interrupted.json", "--progress", after=1.5)
+out, err = interrupted_at(lambda told: "rounds" in told, "frontier", *HARD, "--json", "interrupted.json")
 result = unproven_result("interrupted.json")
 assert result["stopped"] == "interrupted" and result["points"], "nothing that was found is left"
 assert "steps" in err and "rounds" in err, "no progress was shown"
-_, err = signalled(signal.SIGINT, "synthesize", "hub:12", "broadcast", "--chunks", "6", "--steps", "6", "--rounds", "8",
-                   "--no-bounds", "--progress", after=4)
-asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", err)
-longest = max({what for _, what in asked}, key=lambda what: len({seconds for seconds, each in asked if each == what}))
-assert len({seconds for seconds, each in asked if each == longest}) >= 3, "the clock stands still: " + err[-300:]
+
+
+def clock_runs(told):
+    """Three different seconds beside one and the same activity."""
+    asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", told)
+    return any(len({seconds for seconds, each in asked if each == what}) >= 3 for _, what in asked)
+
+
+interrupted_at(clock_runs, "synthesize", "hub:12", "broadcast", "--chunks", "6", "--steps", "6", "--rounds", "8", "--no-bounds")
 
 # By a terminal that closes, unless nohup has SIGHUP ignored.
 signalled(signal.SIGHUP, "frontier", *HARD, "--json", "hung_up.json", after=1.5, code=129)
@@ -143,20 +166,21 @@ signalled(signal.SIGHUP, "optimize", *HARD[:2], "--search-time", "100", "-o", "h
 ends("check", "hung_up/result.json", codes=(0,))
 process = subprocess.Popen(["nohup", chorale, "frontier", *HARD, "--time-limit", "3", "--json", "nohup.json"], cwd=work, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-time.sleep(1)
+while pathlib.Path(f"/proc/{process.pid}/exe").resolve() != pathlib.Path(chorale):
+    time.sleep(0.01)
 process.send_signal(signal.SIGHUP)
 assert process.wait(timeout=300) == 3 and unproven_result("nohup.json")["stopped"] == "time limit"
 
 # Times are in seconds, whole or not, or have a unit.
 for asked in ("0.5", ".5", "0.5s", "500ms", "0.0084m", "1", "1000h"):
-    ends("bounds", "ring:4", "allgather", "--time-limit", asked, codes=(0,))
+    ends("bounds", "ring:4", "allgather", "--time-limit", asked, codes=(0, 3))
 for asked in ("0", "0.0001", "-1", "1e3", "inf", "nan", "0x10", "1001h", "5 s", "s", ""):
     _, complaint = ends("bounds", "ring:4", "allgather", "--time-limit", asked, codes=(2,))
     assert "is not a time; use seconds or a unit" in complaint, complaint
 
 # A composition is there as soon as one schedule is: its other outlines and its bounds take seconds more on 64
 # ranks.
-interrupted_at(r"[1-9]\d* points?; composing", "compose", "dgx1:8", "allreduce", "--json", "composed.json")
+interrupted_at(lambda told: re.search(r"[1-9]\d* points?; composing", told), "compose", "dgx1:8", "allreduce", "--json", "composed.json")
 ends("check", "composed.json", codes=(0,))
 composed = json.loads(text_of("composed.json"))
 assert composed["points"] and not composed["complete"], "what was composed is lost"

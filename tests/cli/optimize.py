@@ -152,17 +152,17 @@ for seed in range(4):
     over = [[i % sizes[0], sizes[0] + i % sizes[1]] for i in range(bridges)]
     links = [{"src": a, "dst": b, "bandwidth": 20} for a, b in inside] + [{"src": a, "dst": b} for c, d in over for a, b in ((c, d), (d, c))]
     (work / "two.json").write_text(json.dumps({"topology": f"two{seed}", "ranks": ranks, "links": links}))
-    bound = answer("two.json", "alltoall", "--search-time", "500ms", "--jobs", "1", "--sizes", "1G")["binding"]
+    bound = answer("two.json", "alltoall", "--jobs", "1", "--sizes", "1G")["binding"]
     assert sorted(bound["groups"]) == [list(range(sizes[0])), list(range(sizes[0], ranks))], (seed, bound)
     assert bound["parts"] and {(part["what"], round(part["gbs"], 6)) for part in bound["parts"]} == {("links between ranks", 25)}, (seed, bound)
     assert abs(sum(part["share"] for part in bound["parts"]) - 1) < 1e-6 and bound["from_bytes"] > 0 and bound["steps"] >= 2, (seed, bound)
     # One direction carries what one group sends to the other, of messages of `ranks` blocks.
     us_per_byte = sizes[0] * sizes[1] / bridges / ranks / 25e3
     assert abs(bound["from_bytes"] * us_per_byte / bound["latency_us"] - 1) < 1e-6, (seed, bound)
-assert "what binds: from" in run("optimize", "ring:4", "allgather", "--sizes", "1K", "--search-time", "1").stdout
+assert "what binds: from" in run("optimize", "ring:4", "allgather", "--sizes", "1K").stdout
 
 # Where baselines are too large to be timed there are none, and the answer is there.
-large = answer("dgx-a100:48", "allreduce", "--sizes", "1K,1G", "--search-time", "5")
+large = answer("dgx-a100:48", "allreduce", "--sizes", "1K,1G", "--search-time", "1ms")
 assert large["baselines"] == [] and large["rows"][0]["baseline"] == "", large
 
 # -- another tool's description of a node, two of them, all collectives --------------------------------------
@@ -317,7 +317,7 @@ for found in work.glob("stopped/**/result.json"):
     assert result["points"] and (result["complete"] or result["stopped"] == "interrupted"), found
     assert "problem" not in run("check", found, "--conflicts", "0", code=(0, 3)).stdout
     sound(json.loads((found.parent / "table.json").read_text()))
-    assert list(found.parent.glob("*.cpp")), found
+    assert list(found.parent.glob("*.cpp")) or "no programs were written in haste" in rest, found
 
 # -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
