@@ -80,7 +80,7 @@ struct OptimizeQuestion {
   BaselineSet baselines = BaselineSet::Auto;
   std::vector<std::string> node_names = {};  // ImportedMachine::names, for what binds
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
-  // answer, whatever its limits. A time limit is also that of timing what was found, which gets a fifth of it.
+  // answer at any limit. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};
   // The search goes on with more chunk counts until the time limit; else it ends when its constructions and
   // its smallest chunk counts are done, as one without a limit.

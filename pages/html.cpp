@@ -2,7 +2,7 @@
 // the number of complete chunks by rank and step, and texts that the API has made (PageNotes). The script
 // (pages/result.js) draws and animates them.
 //
-// A page is for a person, who reads no million sends, and is to open at once: all of its data fit kMaxPageData,
+// A page is for a person, who reads no million sends, and is to open at once: its data fit kMaxPageData,
 // whatever the machine and the result. The machine comes first, then the table of points; what is left is
 // shared by the points, and each has as many of its steps drawn, from the first on, as fit. Numbers are
 // columns, not rows: those of regular machines are runs of equal differences, a tenth of the text.

@@ -168,7 +168,7 @@ class FrontierSearch {
     found_->put(kind, std::make_shared<const Point>(std::move(point)), true);
   }
 
-  // What a user has without a search is there before anything is searched, whatever the limits: the baselines,
+  // What a user has without a search is there before anything is searched, at any limit: the baselines,
   // each with its own chunk count. Of large machines those with the least chunk count that is asked for come
   // first, and the others while there is time.
   void take_catalogue() {
