@@ -181,8 +181,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   for (const std::int64_t bytes : message_bytes) {
     const std::int64_t block = block_of_size(message, bytes);
     const double size = static_cast<double>(block);
-    SizeRow row{
-        .message_bytes = bytes, .block_bytes = block, .point = -1};
+    SizeRow row{.message_bytes = bytes, .block_bytes = block, .point = -1};
     // Without a rate the bound would be that of the latency alone: not what "the bound" is taken for.
     if (!numbers && rounds > 0) row.least_us = least.us(size);
     long long sends = 0;

@@ -38,9 +38,7 @@ std::string in_words(const Resharding& answer) {
                      counted(std::ssize(answer.demand.collective.chunks), "chunk"),
                      counted(std::ssize(answer.demand.parts), "part")) +
          table(rows, "lrrrr") +
-         (answer.plan == "packing"
-              ? ""
-              : fmt::format("this plan is the fastest method: {}\n", answer.plan));
+         (answer.plan == "packing" ? "" : fmt::format("this plan is the fastest method: {}\n", answer.plan));
 }
 
 }  // namespace

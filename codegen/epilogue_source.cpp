@@ -110,8 +110,8 @@ std::string printed_function(const Epilogue& epilogue, const std::string& name) 
     if (std::ranges::any_of(epilogue.expression, [&](const ExpressionNode& node) {
           return node.op == Op::Operand && node.operand == k;
         }))
-      loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n", identifier(operand.name),
-                           sliced ? "sliced" : "whole", c_type(operand.type), k,
+      loads += fmt::format("    const R {} = tensors.template {}<R, {}>({}, index{});\n",
+                           identifier(operand.name), sliced ? "sliced" : "whole", c_type(operand.type), k,
                            operand.period > 0 ? fmt::format(" % {}", operand.period) : "");
     tensors += fmt::format("      case {}:  // {}\n        return chorale::test_tensor<{}>({}, {}, {});\n", k,
                            operand.name, c_type(operand.type), k, sliced ? "slice" : "0",

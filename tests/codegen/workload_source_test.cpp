@@ -392,7 +392,8 @@ TEST(EmittedWorkload, ComputesOnceWhatDependsOnNoElement) {
     EXPECT_EQ(elements_of(text).find("x_t"), text.npos) << script;
     for (const char* base : {"0.9", "0.999"})
       EXPECT_EQ(
-          occurrences(text, fmt::format(" = (float(1) - chorale::power(float({}), tensors.of_t));\n", base)), 1)
+          occurrences(text, fmt::format(" = (float(1) - chorale::power(float({}), tensors.of_t));\n", base)),
+          1)
           << script;
   }
 }
