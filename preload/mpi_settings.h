@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dispatch/read_rates.h"
-#include "ir/error.h"
+#include "ir/or_error.h"
 #include "preload/mpi_alltoallv.h"
 #include "runtime/device/failure_file.h"
 
@@ -13,11 +13,8 @@ namespace chorale {
 inline NodeRates rates_of_nodes() {
   const std::string text = variable("CHORALE_NODES");
   if (text.empty()) return {};
-  try {
-    return {.rates = read_tier_rates(text, "CHORALE_NODES")};
-  } catch (const InputError& error) {
-    return {.fault = error.what()};
-  }
+  auto rates = read_or_error([&] { return read_tier_rates(text, "CHORALE_NODES"); });
+  return rates ? NodeRates{.rates = *std::move(rates)} : NodeRates{.fault = rates.error().what()};
 }
 
 }  // namespace chorale
