@@ -123,7 +123,7 @@ TEST(Findings, WhatOthersDominateIsTimedAfterTheSearch) {
   const Result one = search_frontier(ring, gather, {.min_chunks = 1, .max_chunks = 1});
   const Result two = search_frontier(ring, gather, {.min_chunks = 2, .max_chunks = 2});
   ASSERT_FALSE(one.points.empty() || two.points.empty());
-  constexpr int kFiner = 400;
+  constexpr int kFiner = 600;
   Point slow = one.points[0];
   slow.schedule = cut_finer(slow.schedule, kFiner);
   slow.cost = {.steps = 2, .rounds = 2 * kFiner, .chunks = kFiner};
