@@ -123,7 +123,7 @@ for line in table[:table.index("\n## ", 5)].splitlines():
         assert linked(own[-1]), line
         checked += compare(line[2:50], " | ".join(own))
         rows += 1
-section = readme[readme.index("## What else it does"):]
+section = readme[readme.index("## Features"):]
 for bullet in re.findall(r"^- (.*?)(?=^- |\Z)", section[:section.index("\n## ", 5) + 1], re.M | re.S):
     bullet = " ".join(bullet.split())
     sentences = re.split(r"(?<=[.)]) (?=[A-Z\[])", bullet)
