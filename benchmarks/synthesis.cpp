@@ -76,7 +76,7 @@ bool needs_refutation(const Result& result, const Point& point) {
       return claim->certificate.kind == Certificate::Kind::Refutation;
     });
   };
-  return refuted(because.rounds) || refuted(because.steps) || refuted(because.parts);
+  return refuted(because.rounds) || refuted(because.steps);
 }
 
 std::string rate(const std::optional<Rate>& rate) {
