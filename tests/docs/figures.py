@@ -1,9 +1,9 @@
-"""README.md's figures are those of the logs and pages that it cites, and what loses is said. Each number in the
-caption of the figure, in a row of the table of peers, or in a bullet that cites a log, is in a file that the
-row or bullet links, or in a log that such a page links, at the digits that README.md has; or it is counted
-here from the rows of that file. Left out are cells and sentences that cite other sites, whose numbers are
-theirs, names of machines, and text in code. Sentences of results that lose are put together here from the
-rows, and must be in README.md.
+"""The figures of docs/results.md are those of the logs and pages that it cites, and what loses is said. Each
+number in the caption of the figure, in a row of the table of peers, or in a bullet that cites a log, is in a
+file that the row or bullet links, or in a log that such a page links, at the digits that the page has; or it is
+counted here from the rows of that file. Left out are cells and sentences that cite other sites, whose numbers
+are theirs, names of machines, and text in code. Sentences of results that lose are put together here from the
+rows, and must be in the page.
 Usage: figures.py SOURCE_DIRECTORY
 """
 import math
@@ -12,7 +12,8 @@ import re
 import sys
 
 source = pathlib.Path(sys.argv[1]).resolve()
-readme = (source / "README.md").read_text()
+page = source / "docs/results.md"
+results_page = page.read_text()
 results = source / "benchmarks/results"
 faults = []
 
@@ -73,8 +74,8 @@ SAID = [
     f"{random_allreduce[-1]} % over the bound",
     *(ratio for pair in ahead for ratio in pair),
 ]
-whole = " ".join(readme.split())
-faults += [f"README.md: does not say: {words}" for words in SAID if words not in whole]
+whole = " ".join(results_page.split())
+faults += [f"docs/results.md: does not say: {words}" for words in SAID if words not in whole]
 
 
 # ---- Each number of a row, or of a bullet, in what it cites.
@@ -96,9 +97,9 @@ def of_source(text):
 
 def linked(text):
     """The files of the tree that a text links, and the logs that these pages link."""
-    files = [source / target for target in re.findall(r"\]\(([\w/.-]+\.(?:log|md))(?:#[\w-]*)?\)", text)]
-    for page in [file for file in files if file.suffix == ".md"]:
-        files += [(page.parent / target).resolve() for target in re.findall(r"\]\(([\w/.-]+\.log)\)", page.read_text())]
+    files = [(page.parent / target).resolve() for target in re.findall(r"\]\(([\w/.-]+\.(?:log|md))(?:#[\w-]*)?\)", text)]
+    for linked_page in [file for file in files if file.suffix == ".md"]:
+        files += [(linked_page.parent / target).resolve() for target in re.findall(r"\]\(([\w/.-]+\.log)\)", linked_page.read_text())]
     return files
 
 
@@ -110,21 +111,21 @@ def compare(where, text):
     for shown, values in numbers(text):
         compared += 1
         if shown not in words and not any(abs(value - each) <= off * (1 + 1e-9) for value, off in values for each in known):
-            faults.append(f"README.md: {where}: {shown} is in none of {', '.join(sorted({file.name for file in files}))}")
+            faults.append(f"docs/results.md: {where}: {shown} is in none of {', '.join(sorted({file.name for file in files}))}")
     return compared
 
 
-caption = re.search(r"^!\[.*?\n\n(.*?)\n\n", readme, re.M | re.S)[1]
-checked, rows = compare("the figure's caption", caption + "[log](benchmarks/results/readme.log)"), 1
-table = readme[readme.index("## Against peers"):]
+caption = re.search(r"^!\[.*?\n\n(.*?)\n\n", results_page, re.M | re.S)[1]
+checked, rows = compare("the figure's caption", caption + "[log](../benchmarks/results/readme.log)"), 1
+table = results_page[results_page.index("## Against peers"):]
 for line in table[:table.index("\n## ", 5)].splitlines():
     if line.startswith("| ") and not line.startswith("| question"):
         own = [cell for cell in line.split(" | ") if "](http" not in cell]
         assert linked(own[-1]), line
         checked += compare(line[2:50], " | ".join(own))
         rows += 1
-section = readme[readme.index("## Features"):]
-for bullet in re.findall(r"^- (.*?)(?=^- |\Z)", section[:section.index("\n## ", 5) + 1], re.M | re.S):
+section = results_page[results_page.index("## Features"):]
+for bullet in re.findall(r"^- (.*?)(?=^- |\Z)", section, re.M | re.S):
     bullet = " ".join(bullet.split())
     sentences = re.split(r"(?<=[.)]) (?=[A-Z\[])", bullet)
     own = " ".join(each for each in sentences if "](http" not in each)
@@ -134,7 +135,7 @@ for bullet in re.findall(r"^- (.*?)(?=^- |\Z)", section[:section.index("\n## ", 
 
 # What it has to find, so that it can fail.
 before = list(faults)
-compare("a row that is wrong", "9.99x ([log](benchmarks/results/simgrid.log)), 106 rows")
+compare("a row that is wrong", "9.99x ([log](../benchmarks/results/simgrid.log)), 106 rows")
 assert len(faults) == len(before) + 1 and "9.99" in faults[-1], faults
 faults = before
 print("\n".join(faults) or f"{checked} numbers of {rows} rows and bullets are in what they cite; {len(SAID)} results that lose are said")

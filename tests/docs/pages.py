@@ -1,6 +1,6 @@
 """What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed:
 of the pages in a directory with nothing but examples/, in the order of the page, as its ```sh blocks have
-them; of the help texts in one such directory, in the order of 'chorale --help'. But outside of README.md a
+them; of the help texts in one such directory, in the order of 'chorale --help'. But outside of README.md and docs/tour.md a
 search of seconds gets one, which shows as well that it runs, and compilers do not optimize. A plain block after
 one of a single command is what that prints, but for times. A ```cpp block is part of a file in examples/. Lines
 of what is reported fit 80 columns. Every link and every `path/of/a.file` leads somewhere, and every kept
@@ -84,7 +84,7 @@ def in_short(line):
 def run(where, line, directory):
     """What the command prints on standard output."""
     global ran
-    if where != "README.md":  # it shows an answer
+    if where not in ("README.md", "tour.md"):  # these show answers
         line = in_short(line)
     missing = [tool for tool in re.findall(r"(?:^|\| |&& |do )(mpirun|make|neato|drat-trim)\b", line) if not shutil.which(tool)]
     missing += ["smpirun"] if "chorale simulate" in line and not shutil.which("smpirun") else []
