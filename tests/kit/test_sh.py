@@ -41,17 +41,20 @@ for name in ("test.sh", "tests/kit/skipped.py"):
     shutil.copy(source / name, work / name)
 (work / "build/release").mkdir(parents=True)
 (work / "tests.xml").write_text(results(("run", ""), WITHOUT_TORCH))
-programs = {"setup.sh": "", "benchmarks/torch_env.sh": 'echo "made $*"', "bin/cmake": "", "bin/git": "", "bin/clang-format": "",
+programs = {"setup.sh": "", "benchmarks/torch_env.sh": 'echo "made $*"', "bin/cmake": 'echo "cmake $*"', "bin/git": "", "bin/clang-format": "",
             "bin/ctest": 'echo "ctest $* $CHORALE_TORCH_PYTHON"; while [ "$1" != --output-junit ]; do shift; done; cp tests.xml "$2"; echo "100% tests passed"; exit $CODE'}
 for name, text in programs.items():
     (work / name).parent.mkdir(exist_ok=True)
     (work / name).write_text(f"#!/bin/bash\n{text}\n")
     (work / name).chmod(0o755)
 around = {"PATH": f"{work}/bin:/usr/bin:/bin", "CHORALE_TORCH_PYTHON": ""}
+TIERS = {(): ("tests_short", "-LE ^(emitted|long|torch)$"), ("--fast",): ("tests_fast", "-L fast"), ("--all",): ("all", ""), ("--torch",): ("all", "-L torch")}
 for code in (0, 8):
-    for words in ([], ["--torch"]):
+    for words, (target, labels) in TIERS.items():
         said = run("./test.sh", *words, code=code, env={**around, "CODE": str(code)}).stdout
         assert said.endswith("100% tests passed\npassed 1, skipped 1: 1 no current PyTorch (./test.sh --torch)\n"), said
-        assert ("made build/torch" in said) == ("-L torch" in said) == (f"{work}/build/torch/bin/python" in said) == (words == ["--torch"]), said
-assert "usage" in run("./test.sh", "--all", code=2, env=around).stderr
-print("the last line of test.sh is right")
+        assert f"--target {target}\n" in said and f"tests.xml {labels}".rstrip() in said and ("-L" in said) == bool(labels), said
+        assert ("made build/torch" in said) == (f"{work}/build/torch/bin/python" in said) == (words == ("--torch",)), said
+for words in (["--slow"], ["--fast", "--all"]):
+    assert "usage" in run("./test.sh", *words, code=2, env=around).stderr
+print("test.sh is right, up to its last line")

@@ -6,8 +6,7 @@ together(replay 20)  # all
 target_link_libraries(replay PRIVATE topology codegen pareto placement workload bounds chorale_warnings)
 if(NOT CHORALE_FUZZ)
   set_target_properties(replay PROPERTIES EXCLUDE_FROM_ALL OFF)
-  add_test(NAME fuzz.replay COMMAND replay ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus)
-  set_tests_properties(fuzz.replay PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
+  program_test(fuzz.replay replay ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus)
   return()
 endif()
 

@@ -6,5 +6,8 @@ python_test(docs.schemas WITH jsonschema $<TARGET_FILE:chorale> ${PROJECT_SOURCE
 add_executable(described docs/described.cpp)
 target_link_libraries(described PRIVATE ir fmt::fmt chorale_warnings)
 python_test(docs.described $<TARGET_FILE:described> ${PROJECT_SOURCE_DIR} ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+if(TARGET _chorale)
+  needs(docs.described _chorale)
+endif()
 python_test(docs.site $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
 python_test(cli.browser WITH selenium $<TARGET_FILE:chorale> ${PROJECT_BINARY_DIR}/browser)

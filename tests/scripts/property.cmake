@@ -14,6 +14,7 @@ foreach(row ${rows_that_may_leak} forged_libraries damaged_files lrat pb)
     set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   endif()
   python_test(property.${row} SCRIPT property/suite ${environment} ARGUMENTS ${row} --quick --build ${PROJECT_BINARY_DIR})
+  needs(property.${row} chorale exhaustive checker)
 endforeach()
 python_test(property.verifier SCRIPT property/verifier_test $<TARGET_FILE:exhaustive>)
 
@@ -29,4 +30,4 @@ target_link_libraries(test_property PRIVATE api bounds codegen construct cost en
                                             GTest::gtest GTest::gmock fmt::fmt chorale_warnings)
 target_precompile_headers(test_property REUSE_FROM test_headers)
 together(test_property 10)
-gtest_discover_tests(test_property TEST_PREFIX property. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
+unit_tests(property test_property "*")

@@ -23,6 +23,9 @@ if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not
   python_test(python.damaged_files SCRIPT property/suite WITH numpy ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python"
               ARGUMENTS damaged_files --quick --python --rounds 4 --build ${PROJECT_BINARY_DIR})
   python_test(python.recorder ${package})
+  foreach(name package damaged_files recorder)
+    needs(python.${name} _chorale)
+  endforeach()
   python_test(python.build WITH distributed ${package})  # Dask's
   python_test(python.installed ENVIRONMENT CXX=${emitted}/quick_cxx
               ARGUMENTS ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})

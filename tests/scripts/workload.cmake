@@ -1,8 +1,7 @@
 # Random programs before and after random transformations; more of them by benchmarks/long.py.
 add_executable(preserve workload/preserve.cpp)
 target_link_libraries(preserve PRIVATE workload semantics fmt::fmt chorale_warnings)
-add_test(NAME workload.preserve COMMAND preserve 1000 1)
-set_tests_properties(workload.preserve PROPERTIES TIMEOUT 300)
+program_test(workload.preserve preserve 1000 1)
 # What is emitted of random programs, compiled and run; many at once, since the compiler takes nearly all of
 # the time.
 add_executable(emit_random codegen/emit_random.cpp)
@@ -12,12 +11,10 @@ target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER
                                                CHORALE_EMITTED="${emitted}")
 target_compile_options(emit_random PRIVATE $<$<CONFIG:Release>:-O0>)
 add_dependencies(emit_random nccl_shim)
-add_test(NAME codegen.emit_random COMMAND emit_random 8 1 1 replicas)
+program_test(codegen.emit_random emit_random 8 1 1 replicas)
 foreach(carrier mpi cuda nccl)
-  add_test(NAME codegen.emit_random_${carrier} COMMAND emit_random 4 2 1 ${carrier} replicas)
-  set_tests_properties(codegen.emit_random_${carrier} PROPERTIES TIMEOUT 300)
+  program_test(codegen.emit_random_${carrier} emit_random 4 2 1 ${carrier} replicas)
 endforeach()
-set_tests_properties(codegen.emit_random PROPERTIES TIMEOUT 300)
 target_compile_definitions(test_codegen PRIVATE CHORALE_SHIM="$<TARGET_FILE:nccl_shim>")
 add_dependencies(test_codegen nccl_shim)
 # What the emitted program of a norm behind a sum reads and writes.
