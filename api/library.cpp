@@ -112,9 +112,8 @@ const Printers& printers() {
 }
 
 // The search of a build in this process; workers of `chorale library build` are given instead of it.
-Searched searched_here(const LibraryQuestion& question, int jobs, const std::atomic<bool>* stop) {
+Searched searched_here(const LibraryQuestion& question, const std::atomic<bool>* stop) {
   FrontierOptions options = question.options;
-  options.synthesis.cube_jobs = jobs;
   options.synthesis.limits.stop = stop;
   return {.result = frontier(question.topology, question.collective, options)};
 }
@@ -166,10 +165,9 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
   Keeper keeper(file, taker(), verifiers());
   return build(
       keeper, questions,
-      search
-          ? search
-          : [&options](const LibraryQuestion& question, int jobs,
-                       const std::function<bool()>&) { return searched_here(question, jobs, options.stop); },
+      search ? search
+             : [&options](const LibraryQuestion& question,
+                          const std::function<bool()>&) { return searched_here(question, options.stop); },
       options);
 }
 

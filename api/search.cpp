@@ -15,7 +15,6 @@
 #include "ir/error.h"
 #include "ir/words.h"
 #include "pareto/check.h"
-#include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
 #include "pareto/strongest_bounds.h"
@@ -95,20 +94,6 @@ SynthesisResult synthesize(const Topology& topology, const Collective& collectiv
   SynthesisResult answer = search_synthesis(flatten(topology), collective, question, options);
   stop.tell_why(answer.result);
   return answer;
-}
-
-// A cube may come back from another process, so its numbers are checked against the question first.
-CubeAnswer solve_cube(const Topology& machine, const Collective& collective, const CutQuestion& question,
-                      const Cube& cube, const SynthesisOptions& options) {
-  require_question(machine, collective);
-  const Topology topology = flatten(machine);
-  const Collective asked = of_kind(collective, question.collective, question.chunks);
-  for (const Decision& decision : cube.decisions)
-    if (decision.chunk < 0 || decision.chunk >= std::ssize(asked.chunks) || decision.link < 0 ||
-        decision.link >= std::ssize(topology.links))
-      throw InputError("a cube", "is of another question",
-                       "give the machine and collective that were searched");
-  return solve_cube(topology, asked, question.budget, cube, options, Deadline(options.limits));
 }
 
 Result classic(const Topology& machine, const ClassicQuestion& question) {

@@ -28,12 +28,6 @@ Result frontier(const Topology&, const Collective&, const FrontierOptions& = {})
 SynthesisResult synthesize(const Topology&, const Collective&, const SynthesisQuestion&,
                            const FrontierOptions& = {});
 
-// One cube of a question that a search has left to others (SynthesisOptions::hard), of the same machine and
-// collective; its answer returns by SynthesisOptions::cut. Throws InputError if it is not a cube of such a
-// question.
-CubeAnswer solve_cube(const Topology&, const Collective&, const CutQuestion&, const Cube&,
-                      const SynthesisOptions& = {});
-
 // A baseline algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds
 // of its collective, which show its distance from the best. `chunks`: pieces of a block; 0: the fewest that
 // use all links which it needs at once.

@@ -65,8 +65,8 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
 
 // The arguments of the command that answers it. Options are written by their rows, those that differ from the
 // default: a new option of the question is passed on by itself.
-std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker, std::int64_t memory,
-                                   int cube_jobs) {
+std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker,
+                                   std::int64_t memory) {
   const FrontierOptions& asked = question.options;
   std::vector<std::string> words = {
       "chorale", "frontier", worker.machine.path(), name_of(question.collective), "-q", "--json", "-"};
@@ -84,8 +84,6 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
         words.push_back(std::to_string(row.member.get(asked)) +
                         (row.words.kind == OptionKind::Duration ? "ms" : ""));
     }
-  // Only questions with cubes get further processors.
-  if (asked.synthesis.cubes > 0) add("--jobs", std::to_string(cube_jobs));
   add("--memory-limit", std::to_string(memory));
   return words;
 }
@@ -128,13 +126,12 @@ Searched searched_by(const Worker& worker, int status) {
 
 Search search_by_processes(const LibraryCommand& command) {
   const std::int64_t memory = memory_of_a_worker(command);
-  return [memory](const LibraryQuestion& question, int jobs,
-                  const std::function<bool()>& stopped) -> Searched {
+  return [memory](const LibraryQuestion& question, const std::function<bool()>& stopped) -> Searched {
     const Worker worker;
     if (!(std::ofstream(worker.machine.path()) << to_json(without_names(question.topology)) << std::flush))
       throw InputError("library build", "a file in memory cannot be written", "use fewer --jobs");
     // Its parent is this thread, which waits for it.
-    const pid_t process = started(words_for(question, worker, memory, jobs), worker);
+    const pid_t process = started(words_for(question, worker, memory), worker);
     if (process < 0) throw InputError("library build", "no process can be started", "use fewer --jobs");
     int status = 0;
     while (waitpid(process, &status, WNOHANG) != process) {

@@ -48,10 +48,6 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   by_rows(sub, synthesis_rows(), options->asked);
   sub->final_callback([options, &parsed] {
     settle(options->search);
-    const SynthesisOptions& how = options->search.options.synthesis;
-    // Cubes are decisions of the SAT encoding, which the other engines do not take.
-    if (how.cubes > 0 && how.engine != Engine::Sat)
-      throw InputError("--cubes", "cuts questions of --engine sat only", "drop it, or --engine");
     parsed = *options;
   });
 }

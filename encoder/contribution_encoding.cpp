@@ -401,11 +401,6 @@ Lit ContributionEncoding::in(Chunk c, Rank n, int t, Rank i) const {
   return in_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
 }
 
-Lit ContributionEncoding::sent(const Decision& decision) const {
-  if (decision.step < 1 || decision.step > horizon_.steps) return kFalse;
-  return send(decision.chunk, decision.link, decision.step);
-}
-
 Lit ContributionEncoding::send(Chunk c, LinkId l, int s) const {
   const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
   return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];

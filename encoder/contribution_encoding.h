@@ -42,7 +42,6 @@
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
 #include "encoder/step_round_encoding.h"
-#include "ir/cube.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
@@ -59,8 +58,6 @@ class ContributionEncoding {
   const Formula& formula() const { return formula_; }
   std::vector<Lit> assume(const Budget& budget) const { return budget_.assume(budget); }
   Schedule decode(const Assignment&) const;
-  // That what the decision is about is sent, or kFalse: it is outside of the horizon, too far, or of no use.
-  Lit sent(const Decision&) const;
 
  private:
   void number_orbits(const std::vector<Automorphism>&);

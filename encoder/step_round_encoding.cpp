@@ -243,11 +243,6 @@ Lit StepRoundEncoding::here(Chunk c, Rank n, int t) const {
   return here_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
 }
 
-Lit StepRoundEncoding::sent(const Decision& decision) const {
-  if (decision.step < 1 || decision.step > horizon_.steps) return kFalse;
-  return send(decision.chunk, decision.link, decision.step);
-}
-
 Lit StepRoundEncoding::send(Chunk c, LinkId l, int s) const {
   const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
   return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];

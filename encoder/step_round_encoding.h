@@ -37,7 +37,6 @@
 
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
-#include "ir/cube.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
@@ -68,8 +67,6 @@ class StepRoundEncoding {
   std::vector<Lit> assume(const Budget& budget) const { return budget_.assume(budget); }
   // The schedule of a model, without empty steps and without sends that lead to no destination.
   Schedule decode(const Assignment&) const;
-  // That what the decision is about is sent, or kFalse: it is outside of the horizon, too far, or of no use.
-  Lit sent(const Decision&) const;
 
  private:
   void prune();

@@ -245,8 +245,7 @@ struct Fields<Certificate> {
       field_of<&C::cuts>({K::Cuts}),
       field_of<&C::group>({K::Cuts, K::Partition, K::Entries}),
       field_of<&C::prices>({K::Cuts, K::Partition, K::Entries, K::Trees, K::Weights}),
-      field_of<&C::formula_sha256>({K::Refutation}),
-      field_of<&C::cubes>({K::Refutation}, {.unless_default = true})};
+      field_of<&C::formula_sha256>({K::Refutation})};
 };
 
 // What it does and its schedule follow in files.

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/cube.h"
 #include "ir/named.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -92,9 +91,7 @@ struct TimedCut {
 //   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
 //               If the claim is that there is no schedule at all (of a sum with several destinations): the
 //               formula of `chunk` alone with as many rounds as its steps can use (bounds.md). The formula is
-//               named by the SHA-256 of its DIMACS text, as is the file of a kept proof. With `cubes` it was
-//               refuted with the decisions of each cube, one proof per cube, and the cubes cover all
-//               schedules.
+//               named by the SHA-256 of its DIMACS text, as is the file of a kept proof.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Trees, Cuts, Growth, Entries, Refutation };
   Kind kind = Kind::None;
@@ -104,7 +101,6 @@ struct Certificate {
   std::vector<int> group = {};
   std::vector<TimedCut> cuts = {};
   std::string formula_sha256 = {};
-  std::vector<Cube> cubes = {};
   bool operator==(const Certificate&) const = default;
 };
 

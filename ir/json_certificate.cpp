@@ -3,8 +3,6 @@
 // certificate proves its claim is bounds/check.cpp's to say, not the reader's.
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
@@ -16,8 +14,7 @@ namespace {
 using Kind = Certificate::Kind;
 
 constexpr int kMostInCertificate = 1'000'000'000;
-constexpr std::size_t kMostCubes = 10'000, kMostCuts = 10'000, kMostDecisions = 1'000;
-constexpr std::size_t kMostPrices = 1'000'000;
+constexpr std::size_t kMostCuts = 10'000, kMostPrices = 1'000'000;
 
 std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int largest, int least = 0) {
   std::vector<int> numbers;
@@ -43,14 +40,6 @@ struct CertificateFields : PlainFields {
   }
   std::string write(const Prices& prices, const FieldWords&) const {
     return fmt::format(R"({{"links":{},"limits":{}}})", list(prices.links), list(prices.limits));
-  }
-  // [[chunk, link, step], ...]; steps from 1 on, and a decision that nothing is sent has its step below zero.
-  std::string write(const Cube& cube, const FieldWords&) const {
-    std::vector<std::string> decisions;
-    for (const Decision& each : cube.decisions)
-      decisions.push_back(
-          fmt::format("[{},{},{}]", each.chunk, each.link, each.sent ? each.step : -each.step));
-    return fmt::format("[{}]", fmt::join(decisions, ","));
   }
 
   void read(const JsonReader& json, const FieldWords& words, int& number) const {
@@ -79,41 +68,22 @@ struct CertificateFields : PlainFields {
                         .limits = read_numbers(json.at(i)["limits"], limits, kMostInCertificate)});
     }
   }
-  // Links of decisions are those that schedules name, above chosen routes.
-  void read(const JsonReader& json, const FieldWords&, std::vector<Cube>& cubes) const {
-    cubes.resize(json.size(kMostCubes));
-    for (std::size_t i = 0; i < cubes.size(); ++i)
-      for (std::size_t j = 0; j < json.at(i).size(kMostDecisions); ++j)
-        cubes[i].decisions.push_back(read_decision(json.at(i).at(j)));
-  }
-  Decision read_decision(const JsonReader& json) const {
-    if (json.size(3) != 3) json.fail("is not a decision", "write [chunk, link, step]");
-    const int step = json.at(2).integer(-kMostInCertificate, kMostInCertificate);
-    if (step == 0) json.fail("is of step 0", "the first step is 1");
-    return {.chunk = json.at(0).integer(0, kMostInCertificate),
-            .link = json.at(1).integer(0, static_cast<int>(topology.links.size()) - 1),
-            .step = std::abs(step),
-            .sent = step > 0};
-  }
 };
 
 }  // namespace
 
 // {"kind":"distance","chunk":0,"rank":5}. The kind comes first: it decides which members follow.
 std::string write_certificate(const Certificate& certificate, const Topology& topology) {
-  static const Certificate usual;
   const CertificateFields codec{{}, topology};
   std::string text = fmt::format(R"({{"kind":"{}")", name_in(certificate_kinds(), certificate.kind));
   fields<Certificate>([&](const auto& field) {
     if (!field.is_of(certificate.kind)) return;
-    if (field.words.unless_default && field.of(certificate) == field.of(usual)) return;
     text += fmt::format(",\"{}\":{}", field.words.name, codec.write(field.of(certificate), field.words));
   });
   return text + "}";
 }
 
-// The kind first, then the members that this kind has. Those that may be left out have their defaults
-// (cubes).
+// The kind first, then the members that this kind has.
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in(certificate_kinds(), name);
@@ -128,8 +98,7 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const CertificateFields codec{{}, topology};
   fields<Certificate>([&](const auto& field) {
     const char* const member = field.words.name.data();
-    if (field.is_of(*kind) && (!field.words.may_lack || json.has(member)))
-      codec.read(json[member], field.words, field.of(certificate));
+    if (field.is_of(*kind)) codec.read(json[member], field.words, field.of(certificate));
   });
   return certificate;
 }

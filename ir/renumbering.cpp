@@ -137,8 +137,7 @@ class Mover {
   }
 
   // What a certificate numbers: a chunk and a rank, of the kinds that have them; prices by link and limit;
-  // decisions of cubes; groups and cuts by rank. The SHA-256 of a formula stays that of the machine as it was
-  // numbered.
+  // groups and cuts by rank. The SHA-256 of a formula stays that of the machine as it was numbered.
   void move(Claim& claim) const {
     using Kind = Certificate::Kind;
     Certificate& why = claim.certificate;
@@ -157,13 +156,6 @@ class Mover {
       require(prices.links.size() == by_.links.size() && prices.limits.size() == limits_.size());
       prices = {.links = permuted(prices.links, by_.links), .limits = permuted(prices.limits, limits_)};
     }
-    for (Cube& cube : why.cubes)
-      for (Decision& decision : cube.decisions) {
-        require(decision.chunk >= 0 && decision.chunk < std::ssize(chunks) && decision.link >= 0 &&
-                decision.link < std::ssize(by_.links));
-        decision.chunk = chunks[decision.chunk];
-        decision.link = by_.links[decision.link];
-      }
     if (!why.group.empty()) {
       require(why.group.size() == by_.ranks.size());
       why.group = permuted(why.group, by_.ranks);

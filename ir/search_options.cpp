@@ -73,20 +73,11 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
         .most = INT64_MAX,
         .unlimited = -1},
        member<O, synthesis, &S::limits, &SolveLimits::conflicts>()},
-      // Needs a limit of conflicts, which decides what is hard (require_consistent).
-      {{.name = "cubes",
-        .option = "--cubes",
-        .value = "N",
-        .help = "Cut a question that --conflicts do not answer into N parts, and ask each for as many",
-        .least = 2,
-        .most = 4096,
-        .unlimited = 0},
-       member<O, synthesis, &S::cubes>()},
       // Chunk counts are searched independently, so jobs change times and not answers.
       {{.name = "jobs",
         .option = "--jobs",
         .value = "J",
-        .help = "Search J chunk counts, or cubes, side by side ({})",
+        .help = "Search J chunk counts side by side ({})",
         .least = 1,
         .most = 256,
         .asked = false},
@@ -195,12 +186,6 @@ void require_consistent(const FrontierOptions& options,
   if (options.min_chunks > options.max_chunks)
     throw InputError(where + name(frontier_rows(), "min_chunks"),
                      "is larger than " + name(frontier_rows(), "max_chunks"), "exchange them");
-  if (options.synthesis.cubes > 0 && options.synthesis.limits.conflicts < 0) {
-    const std::string conflicts = name(search_rows(), "conflicts");
-    throw InputError(where + name(search_rows(), "cubes"),
-                     "needs " + conflicts + ": what takes more of them is cut",
-                     "add " + conflicts + " 100000");
-  }
 }
 
 }  // namespace chorale

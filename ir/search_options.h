@@ -42,38 +42,12 @@ struct SolveLimits {
   const std::atomic<bool>* stop = nullptr;  // becomes true: give up soon (Ctrl-C, another thread was faster)
 };
 
-// What was found of one cube of a question; Unsat: its proof was checked.
-struct CubeAnswer {
-  Verdict verdict = Verdict::Unknown;
-  std::optional<Point> point = {};  // Sat: of the collective that is asked for
-  std::int64_t conflicts = 0;
-};
-
-// An instance that was not decided within its conflicts, with the cubes into which it is split, and their
-// answers in the same order; empty: there are no answers yet.
-struct CutQuestion {
-  CollectiveKind collective = CollectiveKind::Custom;  // what was asked for, or a part of it
-  int chunks = 1;
-  Budget budget = {};
-  std::vector<Cube> cubes = {};
-  std::vector<CubeAnswer> answers = {};
-};
-
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
   Solver solver = Solver::Cadical;  // of formulas
   SolveLimits limits = {};          // for each question to a solver
-  // An instance that is not decided within the limit on conflicts is cut into this many cubes, each an
-  // instance of its own; 0: it is left open. Only with a limit on conflicts.
-  int cubes = 0;
-  int cube_jobs = 1;  // cubes solved side by side
-  // Instances that were solved elsewhere cube by cube: they are not solved here.
-  std::vector<CutQuestion> cut = {};
-  // With it, cubes are not solved here: it is called with each instance that is cut and not among those, from
-  // any thread. The instance stays open, and what would follow from it is not searched.
-  std::function<void(const CutQuestion&)> hard = {};
-  bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
-  bool use_symmetry = true;  // off: no symmetric schedules first
+  bool use_bounds = true;           // off: let the solver refute what a bound would have refuted
+  bool use_symmetry = true;         // off: no symmetric schedules first
   // Keep formulas (DIMACS) and their proofs (DRAT) here, both named by the SHA-256 of the formula; "": check
   // and forget them. Must be there.
   std::string proof_dir = {};

@@ -104,15 +104,9 @@ class Build {
     try {
       while (!stopped() && next_ < open_.size()) {
         const LibraryQuestion& question = questions_[open_[next_++]];
-        ++running_;
-        // The last questions get the processors of those that are answered.
-        const int side_by_side = static_cast<int>(
-            std::min<std::size_t>(static_cast<std::size_t>(options_.jobs),
-                                  open_.size() - next_ + static_cast<std::size_t>(running_)));
         lock.unlock();
-        Searched searched = search_(question, options_.jobs / side_by_side, [this] { return stopped(); });
+        Searched searched = search_(question, [this] { return stopped(); });
         lock.lock();
-        --running_;
         // A search returns early when it is stopped, so what it returns then is not an answer.
         if (!stopped()) take(question, std::move(searched));
       }
@@ -141,7 +135,6 @@ class Build {
   std::vector<std::size_t> open_ = {};
   std::mutex mutex_;  // of the rest
   std::size_t next_ = 0;
-  int running_ = 0;
   std::exception_ptr thrown_ = {};
   std::atomic<bool> failed_ = false;
   BuildReport report_ = {};

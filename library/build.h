@@ -36,10 +36,9 @@ struct Searched {
   std::optional<Result> result = {};
   std::string why = {};
 };
-// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread
-// of its own. May return at once when `stopped`. What it throws ends the build.
-using Search =
-    std::function<Searched(const LibraryQuestion&, int jobs, const std::function<bool()>& stopped)>;
+// Searches. Several are called at once, each by a thread of its own. May return at once when `stopped`. What
+// it throws ends the build.
+using Search = std::function<Searched(const LibraryQuestion&, const std::function<bool()>& stopped)>;
 
 struct LibraryBuildOptions {
   int jobs = 1;                             // number of searches at once

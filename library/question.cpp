@@ -51,7 +51,7 @@ bool is_numbered(const Result& result, const Renumbering& numbering) {
                                               numbering == no_renumbering(result.topology));
 }
 
-// The other limits of the search (cubes, bounds, symmetry, seed) are not in an answer.
+// The other limits of the search (bounds, symmetry, seed) are not in an answer.
 bool is_answer_to(const std::string& question, const Result& result, const Renumbering& numbering) {
   if (result.kind != ResultKind::Frontier || result.limits.memory_bytes || !is_numbered(result, numbering) ||
       result.topology != without_names(result.topology))

@@ -15,8 +15,6 @@ struct Answer {
   std::optional<Claim> claim =
       {};                  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
   bool too_large = false;  // Unknown since no formula of that size is built, whatever the limits
-  bool elsewhere =
-      false;  // Unknown since it is cut, and its cubes are answered elsewhere (SynthesisOptions::hard)
   std::int64_t conflicts = 0;
   double cpu_seconds = 0;
 };

@@ -218,42 +218,19 @@ class Checker {
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
       return fail(at, Kind::Claim,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
-    if (!claim.certificate.cubes.empty()) return check_cubes(claim, collective, at);
     std::string wrong;
     const std::optional<Refutation> kept = kept_refutation(formula, wrong);
     if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof does not hold: " + wrong);
     if (is_shown_plainly(claim, collective, at)) return;
-    if (accepts(kept ? *kept : solved(formula, limits_), formula, std::nullopt, at)) ++report_.refutations;
+    if (accepts(kept ? *kept : solved(formula, limits_), formula, at)) ++report_.refutations;
   }
 
-  // A refutation cube by cube: that these are all schedules, and that none has a model.
-  void check_cubes(const Claim& claim, const Collective& collective, const FaultPlace& at) {
-    for (const Cube& cube : claim.certificate.cubes)
-      for (const Decision& decision : cube.decisions)
-        if (claim.rounds == kNoSchedule || decision.chunk >= std::ssize(collective.chunks) ||
-            decision.link >= std::ssize(result_.topology.links))
-          return fail(at, Kind::Claim, "its cubes are of another question");
-    if (!is_partition(claim.certificate.cubes))
-      return fail(at, Kind::Claim, "its cubes are not all schedules, each once");
-    if (is_shown_plainly(claim, collective, at)) return;
-    for (std::size_t i = 0; i < claim.certificate.cubes.size(); ++i) {
-      const Formula formula =
-          refutable_formula(result_.topology, collective, claim, claim.certificate.cubes[i]);
-      std::string wrong;
-      const std::optional<Refutation> kept = kept_refutation(formula, wrong);
-      if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof of a cube does not hold: " + wrong);
-      if (!accepts(kept ? *kept : solved(formula, limits_), formula, static_cast<int>(i), at)) return;
-    }
-    ++report_.refutations;
-  }
-
-  // An answer about the search's formula, or a part of it.
-  bool accepts(const Refutation& answer, const Formula& formula, std::optional<int> cube,
-               const FaultPlace& at) {
+  // An answer about the search's formula.
+  bool accepts(const Refutation& answer, const Formula& formula, const FaultPlace& at) {
     if (answer.verdict == Verdict::Sat) fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
     if (answer.verdict == Verdict::Unknown) leave_undecided(at);
     if (answer.verdict != Verdict::Unsat) return false;
-    if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, cube, false, formula, answer);
+    if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, false, formula, answer);
     return true;
   }
 
@@ -284,7 +261,7 @@ class Checker {
     if (answer.verdict == Verdict::Unsat) {
       ++report_.refutations;
       ++report_.plain;
-      if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, std::nullopt, true, plain.formula(), answer);
+      if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, true, plain.formula(), answer);
       return true;
     }
     const Schedule schedule = plain.schedule(answer.model);

@@ -112,7 +112,6 @@ class ChunkSearch {
   }
 
   bool over() {
-    if (left_to_others_) return true;
     if (question_.conflicts >= 0 && result_.conflicts > 4 * question_.conflicts) {
       result_.given_up.insert(Stopped::ConflictLimit);
       return true;
@@ -260,10 +259,6 @@ class ChunkSearch {
     result_.conflicts += answer.conflicts;
     last_ = answer.verdict;
     if (answer.verdict == Verdict::Unknown && keep) give_up(answer);
-    if (answer.elsewhere) {
-      left_to_others_ = true;
-      clock_.leave_to_others();
-    }
     if (answer.claim) {
       answer.claim->seconds = seconds;
       add_claim(*answer.claim);
@@ -333,8 +328,7 @@ class ChunkSearch {
   Result known_ = {};
   ChunkFrontier result_ = {};
   int asked_any_ = 0;
-  bool walked_ = false;          // some number of steps was searched
-  bool left_to_others_ = false;  // a question of its own
+  bool walked_ = false;  // some number of steps was searched
   Budget asked_ = {.steps = kAnySteps, .rounds = kAnyRounds};
   Verdict last_ = Verdict::Unknown;
 };

@@ -28,9 +28,6 @@ class SearchClock {
   Stopped why_stopped() const;  // No while it goes on
   void report(const std::string& doing);
   void found_point() { ++points_; }
-  // Some question is answered elsewhere; what rests on its answer need not be searched.
-  void leave_to_others() { left_ = true; }
-  bool left_to_others() const { return left_; }
   double seconds() const;
 
  private:
@@ -38,7 +35,6 @@ class SearchClock {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const Deadline deadline_;
   std::atomic<int> points_ = 0;
-  std::atomic<bool> left_ = false;
 };
 
 struct ChunkFrontier {

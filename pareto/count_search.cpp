@@ -3,15 +3,42 @@
 #include "pareto/count_search.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "pareto/side_by_side.h"
-
 namespace chorale {
 namespace {
+
+// Runs the tasks in order on `jobs` threads, of which this is one. They are dealt out one by one, by a
+// counter, so a long one holds up no other. The first exception is thrown here, once all threads have ended;
+// what had not begun by then is left out.
+void side_by_side(const std::vector<std::function<void()>>& tasks, int jobs) {
+  std::atomic<std::size_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < tasks.size(); i = next++) {
+      try {
+        tasks[i]();
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = tasks.size();
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int j = 1; j < jobs; ++j) threads.emplace_back(work);
+  work();
+  threads.clear();
+  if (failure) std::rethrow_exception(failure);
+}
 
 // The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
 // first is beaten by its equal: a direct schedule needs no memory for what it gathers.
@@ -44,10 +71,9 @@ class CountSearch {
         for (const CollectiveKind kind : kinds) {
           ParetoSet to_beat = kind == asked_.kind ? known : found_.phase(kind, chunks);
           tasks.push_back([=, this, to_beat = std::move(to_beat)] {
-            if (!clock_.over() && !clock_.left_to_others()) solve(kind, chunks, to_beat, claims);
+            if (!clock_.over()) solve(kind, chunks, to_beat, claims);
           });
         }
-      options_.synthesis.cube_jobs = std::max(1, options_.jobs / std::max(1, most - space_.min_chunks + 1));
       side_by_side(tasks, options_.jobs);
     };
     if (found_.is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
@@ -86,7 +112,7 @@ class CountSearch {
     bool again = cut(found);
     int extra =
         std::max(most_extra(found.points), found_.most_extra(kind, question.collective.chunks_per_block)) - 1;
-    while ((shares || again) && extra >= 0 && !clock_.over() && !clock_.left_to_others()) {
+    while ((shares || again) && extra >= 0 && !clock_.over()) {
       question.space.extra_rounds = extra;
       question.claims = again ? std::vector<Claim>{} : found.claims;
       const ChunkFrontier restricted = search_chunks(question, options_, clock_);

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "construct/solved_question.h"
-#include "encoder/known_literals.h"
 #include "ir/files.h"
 
 namespace chorale {
@@ -16,14 +15,6 @@ namespace chorale {
 Formula with_units(const InstanceEncoding& encoding, const Budget& budget) {
   Formula formula = encoding.formula();
   for (Lit lit : encoding.assume(budget)) formula.add({lit});
-  return formula;
-}
-
-Formula with_cube(Formula formula, const InstanceEncoding& encoding, const Cube& cube) {
-  for (const Decision& decision : cube.decisions) {
-    const Lit sent = encoding.sent(decision);
-    add_unknown_of({decision.sent ? sent : -sent}, formula);
-  }
   return formula;
 }
 
@@ -60,11 +51,9 @@ double clauses(const Topology& topology, const Collective& collective, const Bud
   return step * budget.steps;
 }
 
-Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim,
-                          const Cube& cube) {
+Formula refutable_formula(const Topology& topology, const Collective& collective, const Claim& claim) {
   const auto formula = [&](const Topology& on, const Collective& of, const Budget& budget) {
-    const InstanceEncoding encoding(on, of, budget);
-    return with_cube(with_units(encoding, budget), encoding, cube);
+    return with_units(InstanceEncoding(on, of, budget), budget);
   };
   if (claim.rounds == kNoSchedule)
     return formula(topology, only(collective, claim.certificate.chunk), ample(topology, claim.steps));

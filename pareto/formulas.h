@@ -28,9 +28,6 @@ class InstanceEncoding {
   std::vector<Lit> assume(const Budget& budget) const {
     return std::visit([&](const auto& e) { return e.assume(budget); }, encoding_);
   }
-  Lit sent(const Decision& decision) const {
-    return std::visit([&](const auto& e) { return e.sent(decision); }, encoding_);
-  }
   Schedule decode(const Assignment& model) const {
     return std::visit([&](const auto& e) { return e.decode(model); }, encoding_);
   }
@@ -42,8 +39,6 @@ class InstanceEncoding {
 
 // With the budget as unit clauses: what has a proof has no assumptions.
 Formula with_units(const InstanceEncoding&, const Budget&);
-// With the decisions of a cube as unit clauses, too. Requires chunks and links in range.
-Formula with_cube(Formula, const InstanceEncoding&, const Cube&);
 
 // The collective of that one chunk.
 Collective only(const Collective&, Chunk);
@@ -59,8 +54,7 @@ double clauses(const Topology&, const Collective&, const Budget&);
 // claimed) as unit clauses. Reduce and ReduceScatter are encoded as their duals on the reversed topology. A
 // claim that there is no schedule at all is about one chunk of a sum with several destinations, with as many
 // rounds as its steps can use. Requires a finite number of steps, a number of rounds over 1, and that chunk.
-// With a cube, of its part alone: chunks and links in range.
-Formula refutable_formula(const Topology&, const Collective&, const Claim&, const Cube& = {});
+Formula refutable_formula(const Topology&, const Collective&, const Claim&);
 // Formula and proof as two files of the folder, named by the formula.
 void keep_proof(const std::string& folder, const Formula&, const Refutation&);
 // No formula of that size is built; called before, for claims from elsewhere.

@@ -30,7 +30,6 @@
 #include "ir/stated_sums.h"
 #include "ir/tidy.h"
 #include "pareto/baselines.h"
-#include "pareto/cubes.h"
 #include "pareto/restriction.h"
 
 namespace chorale {
@@ -132,10 +131,6 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
   deadline_ = deadline;
   conflicts_ = 0;
   for (auto& one : restricted_) one->given_up = false;
-  if (const CutQuestion* const known = ours ? answered_elsewhere(options_, collective_, budget) : nullptr) {
-    forget();
-    return put_together(topology_, collective_, *known);
-  }
   // Iterates until something answers. The last iteration has all conflicts that are allowed, and formulas of
   // any size; without a limit there is always another, and only the deadline ends it.
   const std::int64_t most = conflicts < 0 ? INT64_MAX / kMore : conflicts;
@@ -150,41 +145,9 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       if (answer.verdict != Verdict::Unknown) return answer;
     }
     // Where no formula was small enough to be solved, no later iteration will solve one.
-    if (!limited_ || !ours || effort.conflicts == most || deadline_.over()) {
-      if (ours && is_hard(budget, conflicts)) return ask_cubes(budget);
+    if (!limited_ || !ours || effort.conflicts == most || deadline_.over())
       return {.too_large = !limited_, .conflicts = conflicts_};
-    }
   }
-}
-
-// Only the conflicts were too few, and they were all that the user gave.
-bool InstanceSolver::is_hard(const Budget& budget, std::int64_t conflicts) const {
-  return options_.cubes > 1 && conflicts >= 0 && conflicts == options_.limits.conflicts && limited_ &&
-         !deadline_.over() && !too_large(*full_, budget);
-}
-
-Answer InstanceSolver::ask_cubes(const Budget& budget) {
-  forget();
-  CutQuestion question{.collective = collective_.kind,
-                       .chunks = collective_.chunks_per_block,
-                       .budget = budget,
-                       .cubes = cut(topology_, collective_, budget, options_.cubes, deadline_)};
-  if (options_.hard) {
-    options_.hard(question);
-    return {.elsewhere = true, .conflicts = conflicts_};
-  }
-  solve_cubes(topology_, collective_, question, options_, deadline_);
-  Answer answer = put_together(topology_, collective_, question);
-  answer.conflicts += conflicts_;
-  return answer;
-}
-
-// Drops what solvers have learnt. If a hard question is answered elsewhere, this process has not learnt from
-// it, and must find the same afterwards.
-void InstanceSolver::forget() {
-  restricted_.clear();
-  is_restriction_ = false;
-  full_ = std::make_unique<Formulation>();
 }
 
 Answer InstanceSolver::too_few_hops(const Budget& budget, const Effort&) {

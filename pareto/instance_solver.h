@@ -47,10 +47,6 @@ class InstanceSolver {
   Answer refute(const Budget&, const Effort&);
   Answer published(const Budget&, const Effort&);
 
-  bool is_hard(const Budget&, std::int64_t conflicts) const;
-  Answer ask_cubes(const Budget&);
-  void forget();
-
   std::vector<std::unique_ptr<Formulation>>& restricted();
   const Collective& collective_of(const Formulation&) const;
   double size(const Formulation&, const Budget&) const;

@@ -36,16 +36,15 @@ void ProofFolder::write_index() const {
 }
 
 // Files are named by the hash of their formula.
-void keep_lrat(ProofFolder& folder, int claim, std::optional<int> cube, bool plain, const Formula& formula,
+void keep_lrat(ProofFolder& folder, int claim, bool plain, const Formula& formula,
                const Refutation& refutation) {
   const std::string& name = refutation.formula_sha256;
   folder.keep(
       {{.path = name + ".cnf", .text = to_dimacs(formula)},
        {.path = name + ".lrat", .text = refutation.lrat}},
       fmt::format(
-          R"({{"claim":{},"cube":{},"formula":"{}","cnf":"{}.cnf","lrat":"{}.lrat","lrat_bytes":{},"drat_bytes":{}}})",
-          claim, cube ? std::to_string(*cube) : "null", plain ? "plain" : "search", name, name,
-          refutation.lrat.size(), refutation.proof.size()));
+          R"({{"claim":{},"formula":"{}","cnf":"{}.cnf","lrat":"{}.lrat","lrat_bytes":{},"drat_bytes":{}}})",
+          claim, plain ? "plain" : "search", name, name, refutation.lrat.size(), refutation.proof.size()));
 }
 
 }  // namespace chorale

@@ -2,7 +2,6 @@
 // claims (docs/formats.md). The index is written again after each proof, so it never names what is not there.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +29,7 @@ class ProofFolder {
   std::vector<std::string> rows_ = {}, left_out_ = {};
 };
 
-// A refutation with its LRAT text. `plain`: of the plain formula, otherwise of the search's; `cube`: of that
-// part.
-void keep_lrat(ProofFolder&, int claim, std::optional<int> cube, bool plain, const Formula&,
-               const Refutation&);
+// A refutation with its LRAT text. `plain`: of the plain formula, otherwise of the search's.
+void keep_lrat(ProofFolder&, int claim, bool plain, const Formula&, const Refutation&);
 
 }  // namespace chorale

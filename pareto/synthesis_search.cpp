@@ -48,7 +48,6 @@ ParetoSet constructed(const Topology& topology, const Collective& one_chunk, con
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
                                  const SynthesisQuestion& asked, const FrontierOptions& given) {
   FrontierOptions options = given;
-  options.synthesis.cube_jobs = options.jobs;
   SearchClock clock(options);
   const Result empty{.kind = ResultKind::Synthesis,
                      .topology = topology,

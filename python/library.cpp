@@ -2,8 +2,6 @@
 // one question is the package's (python/chorale/library.py).
 #include <chorale/chorale.h>
 
-#include <cstdlib>
-#include <mutex>
 #include <tuple>
 
 #include "bindings.h"
@@ -43,112 +41,6 @@ py::dict job_of(const LibraryQuestion& question) {
   return job;
 }
 
-Verdict verdict_of(const std::string& word) {
-  if (const std::optional<Verdict> verdict = value_in(verdicts(), word)) return *verdict;
-  throw InputError("the answer to a cube", "'" + word + "' is not a verdict", "use sat, unsat or unknown");
-}
-
-// Plain values, which any process can be sent: a decision is (chunk, link, step), with the step below zero
-// where nothing is sent.
-using PlainCube = std::vector<std::tuple<int, int, int>>;
-using PlainAnswer =
-    std::tuple<std::string, std::string, std::int64_t>;  // verdict, a result of one point, conflicts
-
-// The inverse of what dict_of(CutQuestion) writes.
-Cube cube_of(const PlainCube& plain) {
-  Cube cube;
-  for (const auto& [chunk, link, step] : plain)
-    cube.decisions.push_back({.chunk = chunk, .link = link, .step = std::abs(step), .sent = step > 0});
-  return cube;
-}
-
-// Without answers: question_of() reads them where the other process has added "answers".
-py::dict dict_of(const CutQuestion& question) {
-  std::vector<PlainCube> cubes;
-  for (const Cube& cube : question.cubes) {
-    PlainCube& plain = cubes.emplace_back();
-    for (const Decision& decision : cube.decisions)
-      plain.emplace_back(decision.chunk, decision.link, decision.sent ? decision.step : -decision.step);
-  }
-  py::dict result;
-  result["collective"] = name_of(question.collective);
-  result["chunks"] = question.chunks;
-  result["steps"] = question.budget.steps;
-  result["rounds"] = question.budget.rounds;
-  result["cubes"] = cubes;
-  return result;
-}
-
-// A question travels to another process and back as plain values; an answer with a schedule is a result in
-// JSON, and is verified when it arrives.
-CutQuestion question_of(const py::dict& plain, const Collective& asked) {
-  const std::string name = plain["collective"].cast<std::string>();
-  CutQuestion question{
-      .collective = name == name_of(asked) ? asked.kind : known_kind(name),
-      .chunks = plain["chunks"].cast<int>(),
-      .budget = {.steps = plain["steps"].cast<int>(), .rounds = plain["rounds"].cast<int>()}};
-  for (const PlainCube& cube : plain["cubes"].cast<std::vector<PlainCube>>())
-    question.cubes.push_back(cube_of(cube));
-  if (!plain.contains("answers")) return question;
-  for (const auto& [verdict, text, conflicts] : plain["answers"].cast<std::vector<PlainAnswer>>()) {
-    CubeAnswer& answer = question.answers.emplace_back();
-    answer = {.verdict = verdict_of(verdict), .conflicts = conflicts};
-    // Only a schedule can be verified here; the verdict "unsat" is taken as it is.
-    if (answer.verdict != Verdict::Sat) continue;
-    const Result result = sound_result(text, "the answer to a cube");
-    if (result.points.size() != 1)
-      throw InputError("the answer to a cube", "has no schedule", "search again");
-    answer.point = result.points.front();
-  }
-  return question;
-}
-
-// A search whose hard questions other processes answer: its result, and the questions that it met and had no
-// answer to. The result is that of a search by itself where there are none.
-py::tuple search_with_others(const Topology& topology, const Collective& collective, const py::list& cut,
-                             const py::kwargs& asked) {
-  std::atomic<bool> stop = false;
-  FrontierOptions options = frontier_options(asked, stop);
-  for (const py::handle& each : cut)
-    options.synthesis.cut.push_back(question_of(py::cast<py::dict>(each), collective));
-  // Several chunk counts may be searched at once (--jobs), so questions come from several threads.
-  std::mutex mutex;
-  std::vector<CutQuestion> hard;
-  options.synthesis.hard = [&](const CutQuestion& question) {
-    const std::lock_guard lock(mutex);
-    hard.push_back(question);
-  };
-  const auto done = watched([&] { return frontier(topology, collective, options); }, stop, [] {});
-  if (done.raised) std::rethrow_exception(done.raised);
-  py::list questions;
-  for (const CutQuestion& question : hard) questions.append(dict_of(question));
-  return py::make_tuple(to_json(done.value), questions);
-}
-
-// One cube of a question, solved in this process: the text of a result with its schedule where there is one,
-// of the question's collective, which may be a phase of the one that was asked for.
-PlainAnswer cube_answered(const Topology& topology, const Collective& collective, const py::dict& plain,
-                          int number, const py::kwargs& asked) {
-  std::atomic<bool> stop = false;
-  const FrontierOptions options = frontier_options(asked, stop);
-  const CutQuestion question = question_of(plain, collective);
-  const Cube& cube = question.cubes.at(number);
-  const auto done = watched(
-      [&] { return solve_cube(topology, collective, question, cube, options.synthesis); }, stop, [] {});
-  if (done.raised) std::rethrow_exception(done.raised);
-  const CubeAnswer& answer = done.value;
-  std::string text;
-  if (answer.point)
-    text = to_json(Result{.kind = ResultKind::Synthesis,
-                          .topology = topology,  // which has no switches: it is a library's
-                          .collective = question.collective == collective.kind
-                                            ? collective
-                                            : make_collective(question.collective, topology.ranks, 1),
-                          .space = {.min_chunks = question.chunks, .max_chunks = question.chunks},
-                          .points = {*answer.point}});
-  return {name_in(verdicts(), answer.verdict), text, answer.conflicts};
-}
-
 // The answer of a Python function to a question: the text of a result, or why there is none. It may be called
 // by several threads at once.
 // Called by threads of the builder, which hold no GIL.
@@ -179,7 +71,7 @@ py::tuple built(OpenLibrary& library, const std::vector<LibraryQuestion>& questi
   Search asked;
   if (!search.is_none()) {
     options.jobs = kMostAsked;
-    asked = [&](const LibraryQuestion& question, int, const std::function<bool()>& stopped) {
+    asked = [&](const LibraryQuestion& question, const std::function<bool()>& stopped) {
       return searched(search, question, stopped);
     };
   }
@@ -297,8 +189,6 @@ void bind_library(py::module_& module) {
                options.synthesis.limits.stop = nullptr;
                return library_question(topology, collective, options);
              });
-  module.def("search_with_others", &search_with_others);
-  module.def("cube_answered", &cube_answered);
   module.def("merge_libraries", [](const std::vector<std::string>& files, const std::string& into) {
     std::atomic<bool> stop = false;
     const auto done =

@@ -128,8 +128,7 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     """Every schedule that no other beats in steps and in rounds per chunk, with the claims that prove it.
 
     A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at
-    most steps + k rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question
-    that takes more is cut into `cubes` parts, each asked for as many, `jobs` side by side. `proofs`: a folder
+    most steps + k rounds. `time_limit` is in seconds, `conflicts` of each question to a solver. `proofs`: a folder
     for formulas and proofs. `progress`: True for a line on standard error, or a function that is called, in
     this thread, with what the search does (`doing`, `points`, `seconds`), at most twenty times a second and
     at least once; what it raises ends the search and is raised here.

@@ -3,7 +3,6 @@ writes, too (docs/libraries.md)."""
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
 import json
 import multiprocessing
@@ -156,31 +155,12 @@ def merge(files: Sequence[File], into: File) -> Merged:
     return merged
 
 
-Hard = Dict[str,
-            Any]  # a question that was cut: what it is, its cubes, and, by those who have them, their answers
-
-
-def answer(job: Dict[str, Any], cut: Sequence[Hard] = ()) -> Union[str, List[Hard]]:
-    """What a worker does: one search, from plain values to the text of a result; or to the questions that it
-    met, are hard, and have no answer in `cut` yet."""
-    there, asked = _job(job)
-    if not asked["cubes"]:
-        return _chorale.frontier(*there, None, **asked).to_json()
-    text, hard = _chorale.search_with_others(*there, list(cut), **asked)
-    return hard or text
-
-
-def cube(job: Dict[str, Any], hard: Hard, number: int) -> Any:
-    """What a worker does, too: one cube of a hard question of that search, to its verdict, a schedule, and
-    conflicts."""
-    there, asked = _job(job)
-    return _chorale.cube_answered(*there, hard, number, **asked)
-
-
-def _job(job: Dict[str, Any]) -> Any:
-    job = dict(job)
-    there = _machine(_chorale.Topology.from_json(job.pop("machine")))
-    return (there, _collective(job.pop("collective"), there, job.pop("root"))), job
+def answer(job: Dict[str, Any]) -> str:
+    """What a worker does: one search, from plain values to the text of a result."""
+    asked = dict(job)
+    there = _machine(_chorale.Topology.from_json(asked.pop("machine")))
+    collective = _collective(asked.pop("collective"), there, asked.pop("root"))
+    return _chorale.frontier(there, collective, None, **asked).to_json()
 
 
 def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
@@ -242,76 +222,32 @@ class _Open(Exception):
 
 
 class _Search:
-    """Of one question, by tasks of workers: the search, and the cubes of the hard questions that it comes
-    back with; then the search again, with their answers."""
+    """Of one question, by a worker; by another one where that died."""
 
     def __init__(self, workers: _Workers, retries: int, stopped: Callable[[], bool]) -> None:
         self.workers, self.retries, self.stopped = workers, retries, stopped
 
     def answer(self, job: Dict[str, Any]) -> Tuple[Optional[str], str]:
         """The text of a result, or why there is none."""
-        cut: List[Hard] = []
         try:
-            while True:
-                found = self.done({(): (answer, job, cut)})[()]
-                if isinstance(found, str):
-                    return found, ""
-                cubes = self.done({
-                    (i, n): (cube, job, hard, n)
-                    for i, hard in enumerate(found)
-                    for n in range(len(hard["cubes"]))
-                })
-                cut += [
-                    dict(hard, answers=[cubes[i, n] for n in range(len(hard["cubes"]))])
-                    for i, hard in enumerate(found)
-                ]
+            return self.done(job), ""
         except (InputError, _Open) as error:
             return None, str(error)
 
-    def done(self, tasks: Dict[Any, Any]) -> Dict[Any, Any]:
-        """What the tasks, by key, give."""
-        waiting, tries = list(tasks), collections.Counter()  # type: List[Any], collections.Counter[Any]
-        running: Dict[concurrent.futures.Future[Any], Any] = {}
-        results: Dict[Any, Any] = {}
-        while len(results) < len(tasks):
-            for key in waiting:
-                future, executor = self.workers.submit(*tasks[key])
-                running[future] = key, executor
-            waiting = []
-            finished, _ = concurrent.futures.wait(running, SECONDS_BETWEEN_LOOKS,
-                                                  concurrent.futures.FIRST_COMPLETED)
-            if self.stopped():
-                raise _Open("stopped")
-            for future in finished:
-                if future not in running:  # called off, by what came with it
-                    continue
-                key, executor = running.pop(future)
-                try:
-                    results[key] = future.result()
-                except InputError:
-                    raise
-                except Exception as error:  # a worker died, or what it was sent or sent back was lost
-                    tries[key] += 1
-                    if tries[key] > self.retries:
-                        raise _Open(f"given up after {tries[key]} times: {error!r}") from error
-                    if isinstance(error, concurrent.futures.BrokenExecutor):
-                        self.workers.replace(executor)
-                    waiting.append(key)
-                else:
-                    self.call_off_after(key, results, running)
-        return results
-
-    def call_off_after(self, key: Any, results: Dict[Any, Any], running: Dict[concurrent.futures.Future[Any],
-                                                                              Any]) -> None:
-        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's
-        futures are left to end, since it logs errors where they are cancelled."""
-        if not key or results[key][0] != "sat":
-            return
-        for future, (other, executor) in list(running.items()):
-            if other[0] == key[0] and other[1] > key[1]:
-                running.pop(future)
-                if isinstance(
-                        executor,
-                    (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)):
-                    future.cancel()
-                results[other] = ("unknown", "", 0)
+    def done(self, job: Dict[str, Any]) -> str:
+        tries = 0
+        while True:
+            future, executor = self.workers.submit(answer, job)
+            while not concurrent.futures.wait([future], SECONDS_BETWEEN_LOOKS).done:
+                if self.stopped():
+                    raise _Open("stopped")
+            try:
+                return future.result()
+            except InputError:
+                raise
+            except Exception as error:  # a worker died, or what it was sent or sent back was lost
+                tries += 1
+                if tries > self.retries:
+                    raise _Open(f"given up after {tries} times: {error!r}") from error
+                if isinstance(error, concurrent.futures.BrokenExecutor):
+                    self.workers.replace(executor)

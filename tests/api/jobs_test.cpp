@@ -71,7 +71,7 @@ TEST(Libraries, AreBuiltInThisProcess) {
   EXPECT_EQ(built.answered, 2);
   EXPECT_THAT(built.failures, IsEmpty());
   EXPECT_EQ(build_library(*file, questions, {},
-                          [](const LibraryQuestion&, int, const std::function<bool()>&) -> Searched {
+                          [](const LibraryQuestion&, const std::function<bool()>&) -> Searched {
                             throw std::logic_error("asked again");
                           })
                 .there,

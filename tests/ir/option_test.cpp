@@ -66,7 +66,7 @@ TEST(Options, AreChosenByName) {
 }
 
 TEST(Options, HaveTheirDefaultsInTheHelp) {
-  EXPECT_EQ(help_of(row_of(search_rows(), "jobs")), "Search J chunk counts, or cubes, side by side (1)");
+  EXPECT_EQ(help_of(row_of(search_rows(), "jobs")), "Search J chunk counts side by side (1)");
   EXPECT_EQ(help_of(row_of(frontier_rows(), "max_chunks")),
             "Cut a block into at most C chunks (as many as pay)");
   EXPECT_THAT(help_of(row_of(place_rows(), "rules")), HasSubstr("full: all valid (full)"));
@@ -81,11 +81,11 @@ TEST(Options, HaveNoValueWhereTheyAreNotGiven) {
 }
 
 TEST(Options, AreInRange) {
-  const OptionWords& cubes = row_of(search_rows(), "cubes").words;
-  require_in_range(cubes, std::int64_t{2}, "cubes");
-  require_in_range(cubes, std::int64_t{4096}, "cubes");
-  EXPECT_THROW(require_in_range(cubes, std::int64_t{1}, "cubes"), InputError);
-  EXPECT_THROW(require_in_range(cubes, std::int64_t{4097}, "cubes"), InputError);
+  const OptionWords& jobs = row_of(search_rows(), "jobs").words;
+  require_in_range(jobs, std::int64_t{1}, "jobs");
+  require_in_range(jobs, std::int64_t{256}, "jobs");
+  EXPECT_THROW(require_in_range(jobs, std::int64_t{0}, "jobs"), InputError);
+  EXPECT_THROW(require_in_range(jobs, std::int64_t{257}, "jobs"), InputError);
   const OptionWords& time = row_of(search_rows(), "time_limit").words;
   EXPECT_EQ(milliseconds_in(time, 1.5, "seconds"), 1500);
   EXPECT_EQ(milliseconds_in(time, 1e-9, "seconds"), 1);  // more than nothing

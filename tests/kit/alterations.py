@@ -8,7 +8,7 @@ NAMES = ["allgather", "frontier", "synthesis", "algorithm", "direct", "dual", "r
          "conflict limit", "memory limit", "data", "node", "partition", "reduce", "divine revelation"]
 # Members that are known somewhere, for what has them not.
 KNOWN = {"multicast": [0], "reduce": [0], "alpha_us": 2, "beta_us_per_byte": 1e-5, "both_ways": True, "switches": 1, "limits": [], "name": "x", "root": 1,
-         "combining": True, "chunks_per_block": 2, "prices": [], "group": [0], "rank": 0, "chunk": 0, "cubes": [], "formula_sha256": "x", "ways": [], "from_us": 1,
+         "combining": True, "chunks_per_block": 2, "prices": [], "group": [0], "rank": 0, "chunk": 0, "formula_sha256": "x", "ways": [], "from_us": 1,
          "to_us": 1, "one_by_one_us": 1, "own": {"fault": "x"}, "choices": 1, "sizes": [], "fitting": 1, "exchange": {"us": 1, "latency_us": 1, "binding": "x"},
          "ancestor": "node", "ports": 2, "rails": True, "detour": {"bandwidth_gbs": 1}, "after": [], "input": 1, "output": 1, "any_chunks": True}
 

@@ -64,7 +64,7 @@ class Building : public ::testing::Test {
 TEST_F(Building, AsksEachOnce) {
   std::mutex mutex;
   std::vector<int> asked;
-  const Search search = [&](const LibraryQuestion& question, int, const std::function<bool()>&) {
+  const Search search = [&](const LibraryQuestion& question, const std::function<bool()>&) {
     const std::lock_guard lock(mutex);
     asked.push_back(question.topology.ranks);
     return found(question);
@@ -80,22 +80,11 @@ TEST_F(Building, AsksEachOnce) {
   EXPECT_EQ(asked.size(), 4u);
 }
 
-// With more processors than questions, the last one has all of them for its cubes.
-TEST_F(Building, GivesTheLastOneTheProcessorsOfOthers) {
-  std::vector<int> jobs;
-  const Search search = [&](const LibraryQuestion& question, int of_its_own, const std::function<bool()>&) {
-    jobs.push_back(of_its_own);
-    return found(question);
-  };
-  build(keeper_, {questions_.front()}, search, {.jobs = 8});
-  EXPECT_THAT(jobs, ElementsAre(8));
-}
-
 // Why there is no answer is reported of each question; what was interrupted is not kept, since it would be
 // found instead of a search that can do better.
 TEST_F(Building, SaysWhatIsMissing) {
   const BuildReport report =
-      build(keeper_, questions_, [](const LibraryQuestion& question, int, const std::function<bool()>&) {
+      build(keeper_, questions_, [](const LibraryQuestion& question, const std::function<bool()>&) {
         if (question.topology.ranks == 2) return Searched{.why = "it died"};
         if (question.topology.ranks == 3) return Searched{};
         return found(question, question.topology.ranks == 4 ? Stopped::Interrupted : Stopped::No);
@@ -112,7 +101,7 @@ TEST_F(Building, StopsWhenItIsTold) {
   std::atomic<bool> stop = false;
   const BuildReport report =
       build(keeper_, questions_,
-            [&](const LibraryQuestion& question, int, const std::function<bool()>& stopped) {
+            [&](const LibraryQuestion& question, const std::function<bool()>& stopped) {
               EXPECT_FALSE(stopped());
               stop = true;
               EXPECT_TRUE(stopped());
@@ -127,7 +116,7 @@ TEST_F(Building, StopsWhenItIsTold) {
 TEST_F(Building, ThrowsWhatASearchThrows) {
   const auto build_it = [&] {
     build(keeper_, questions_,
-          [](const LibraryQuestion& question, int, const std::function<bool()>& stopped) -> Searched {
+          [](const LibraryQuestion& question, const std::function<bool()>& stopped) -> Searched {
             if (question.topology.ranks == 2) throw std::runtime_error("no process can be started");
             while (!stopped()) std::this_thread::yield();
             return {};

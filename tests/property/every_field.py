@@ -95,7 +95,6 @@ OWN = "(node, InsideGroup, ReduceScatter); (node, Parallel(root), AllReduce); (n
 GENUINE = {
     "allgather": ["frontier", "ring:4", "allgather", "--max-chunks", 2],
     "refuted": ["frontier", "ring:4", "broadcast", "--min-chunks", 3, "--max-chunks", 4],
-    "cut": ["frontier", "ring:4", "broadcast", "--min-chunks", 3, "--max-chunks", 3, "--conflicts", 1, "--cubes", 4],
     "not found": ["frontier", "ring:4", "broadcast", "--min-chunks", 3, "--max-chunks", 4, "--conflicts", 0],
     "families": ["frontier", "hub:3", "allreduce", "--max-chunks", 2],
     "few steps": ["frontier", "line:4", "alltoall", "--max-steps", 3, "--k", 1],

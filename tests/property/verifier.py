@@ -249,19 +249,6 @@ def require_root(asked, ranks):
         raise Fault(f"{asked['collective']} has no root {asked['root']}")
 
 
-def require_partition(cubes):
-    """Each schedule is in one of them: any two differ in a decision, and their parts of all schedules add up
-    to 1."""
-    decided = [{(c, l, abs(s)): s > 0 for c, l, s in cube} for cube in cubes]
-    if any(len(known) < len(cube) for known, cube in zip(decided, cubes)):
-        raise Fault("a cube decides something twice")
-    for a, b in itertools.combinations(decided, 2):
-        if not any(a[each] != b[each] for each in a.keys() & b.keys()):
-            raise Fault("a schedule is in two cubes")
-    if sum(fractions.Fraction(1, 2 ** len(cube)) for cube in cubes) != 1:
-        raise Fault("a schedule is in no cube")
-
-
 def named_chunks(name, ranks, pieces, root):
     every = frozenset(range(ranks))
     one = [frozenset([n]) for n in range(ranks)]
@@ -758,12 +745,6 @@ def verify_claim(claim, machine, asked, kind, truth, verdict, where):
             raise Fault("a refutation is of a number of steps and rounds")
         if certificate.get("chunk", 0) >= (len(chunks.list) if claim["rounds"] is None else 1):
             raise Fault("refutes another chunk")
-        if certificate.get("cubes"):
-            if claim["rounds"] is None:
-                raise Fault("cubes of no rounds")
-            if any(c >= len(chunks.list) or l >= len(machine.links) for cube in certificate["cubes"] for c, l, _ in cube):
-                raise Fault("a cube of another question")
-            require_partition(certificate["cubes"])
         if certificate.get("engine", "sat") != "sat":
             raise Fault("no such engine")
     else:

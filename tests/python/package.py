@@ -493,7 +493,7 @@ class Errors(unittest.TestCase):
         number, truth = "is not an integer", "is not True or False"
         for words, call in [(f"{name}: {value!r} {what}", functools.partial(chorale.frontier, "ring:4", "allgather", **{name: value})) for name, value, what in [
                 ("min_chunks", "a", number), ("max_chunks", 1.5, number), ("k", "1", number), ("max_steps", [2], number), ("conflicts", 1.5, number), ("jobs", "2", number),
-                ("cubes", "2", number), ("seed", "x", number), ("time_limit", "5", "is not a number"), ("use_bounds", "no", truth), ("use_symmetry", 0, truth)]] + [
+                ("seed", "x", number), ("time_limit", "5", "is not a number"), ("use_bounds", "no", truth), ("use_symmetry", 0, truth)]] + [
                 ("chunks: 'a' is not an integer", lambda: chorale.synthesize("ring:4", "allgather", chunks="a")),
                 ("rounds: 2.5 is not an integer", lambda: chorale.synthesize("ring:4", "allgather", rounds=2.5)),
                 ("channels: '1' is not an integer", lambda: chorale.compile(chorale.frontier("ring:4", "allgather"), "mpi", channels="1")),
