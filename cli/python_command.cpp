@@ -1,0 +1,106 @@
+// Question and outcome are files in a folder of their own, so that neither has a limit of a pipe or of a
+// command line. The outcome is text, tables as cells, and files by name: how wide a terminal is, and how
+// files are written, is known here alone.
+#include "cli/python_command.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "api/work_folder.h"
+#include "cli/layout.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/json_reader.h"
+
+namespace chorale {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostParts = 10'000'000;  // of a text, of a table
+constexpr std::size_t kLongestText = std::size_t{1} << 30;
+
+// sys.path[0] would be the current folder, whose files are none of ours. The extension counts as missing, so
+// that all commands work in a build tree that has the program alone.
+constexpr const char* kLaunch =
+    "import sys; sys.path[0] = sys.argv[1]; sys.modules[\"chorale._chorale\"] = None; "
+    "from chorale import command; command.main(sys.argv[2], sys.argv[3])";
+
+fs::path this_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+std::string package_folder(const std::string& command) {
+  for (const char* const folder : {"../python", "../share/chorale/python", "../.."}) {
+    std::error_code error;
+    const fs::path path = fs::weakly_canonical(this_program().parent_path() / folder, error);
+    if (!error && fs::exists(path / "chorale/command.py", error)) return path.string();
+  }
+  throw InputError(command, "needs Chorale's Python package, which is not beside this program",
+                   "install Chorale whole, or build it in its folder");
+}
+
+std::vector<std::string> texts(const JsonReader& json) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < json.size(kMostParts); ++i) all.push_back(json.at(i).text(kLongestText));
+  return all;
+}
+
+// A line, or {"table": rows, "kinds": of columns}.
+std::string laid_out(const JsonReader& part) {
+  if (!part.is_object()) return part.text(kLongestText) + "\n";
+  TableRows rows;
+  for (std::size_t i = 0; i < part["table"].size(kMostParts); ++i) rows.push_back(texts(part["table"].at(i)));
+  return table(std::move(rows), part["kinds"].text());
+}
+
+// {"refused": ...} or {"exit_code", "text", "notes", "errors", "files": [[path, name in the folder]]}.
+Outcome outcome_of(const JsonReader& json, const WorkFolder& folder) {
+  if (json.has("refused")) {
+    const std::string why = json["refused"].text(kLongestText);
+    const std::size_t colon = why.find(": ");
+    throw InputError(why.substr(0, colon),
+                     colon == std::string::npos ? "cannot be used" : why.substr(colon + 2));
+  }
+  Outcome outcome{.exit_code = json["exit_code"].integer(0, 255),
+                  .notes = texts(json["notes"]),
+                  .errors = texts(json["errors"])};
+  for (std::size_t i = 0; i < json["text"].size(kMostParts); ++i)
+    outcome.text += laid_out(json["text"].at(i));
+  for (std::size_t i = 0; i < json["files"].size(kMostParts); ++i) {
+    const std::vector<std::string> file = texts(json["files"].at(i));
+    deliver(file.at(0), folder.text(file.at(1)), outcome);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
+                       Supervisor& supervisor) {
+  const std::string package = package_folder(command);
+  if (!has_program("python3"))
+    throw InputError(command, "needs Python, which is not here", "install python3");
+  const WorkFolder folder(command, "");
+  write_file(folder.path() + "/question", question);
+  std::error_code error;
+  std::string line = fmt::format("cd {} && CHORALE={} exec python3 -c {}",
+                                 quoted_for_shell(fs::current_path(error).string()),
+                                 quoted_for_shell(this_program().string()), quoted_for_shell(kLaunch));
+  for (const std::string& word : {package, module, folder.path()}) line += " " + quoted_for_shell(word);
+  const bool done = folder.run(line, supervisor.stop());
+  const std::string answer = folder.text("outcome");
+  if (!done && supervisor.stopped() == Stopped::No)
+    throw InputError(command, "its Python failed: " + folder.complaint(), "python3 has to be 3.9 or newer");
+  if (answer.empty())
+    return {.exit_code = exit_code_of(supervisor.stopped()),
+            .errors = {fmt::format("nothing was done ({})", name_of(supervisor.stopped()))}};
+  Outcome outcome = outcome_of(parse_json(answer, command), folder);
+  if (!done) outcome.exit_code = exit_code_of(supervisor.stopped());
+  return outcome;
+}
+
+}  // namespace chorale

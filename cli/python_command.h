@@ -1,0 +1,21 @@
+// Does commands that are written in Python: modules of the package that is beside this program, in a build
+// tree (../python), as installed (../share/chorale/python) and in a wheel (../..). They need Python alone and
+// not the package's extension: what they compute they ask this program, which $CHORALE names to them.
+#pragma once
+
+#include <string>
+
+#include "cli/outcome.h"
+
+namespace chorale {
+
+class Supervisor;
+
+// `command` is what errors call it; `question` is a JSON object. chorale.MODULE's perform(question) is called
+// in this folder, and returns the outcome (python/chorale/command.py). A limit or a signal ends it: the
+// outcome that it published last is then reported, with the exit code for that. Throws InputError where
+// Python or the package is missing, and for what the module refuses.
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
+                       Supervisor&);
+
+}  // namespace chorale
