@@ -13,7 +13,7 @@ namespace {
 
 // An operation is named by how many operands and results it has, so no two rows have the same; only of "re"
 // does it matter which slots they are: the first operand is the result.
-constexpr OperationShape kShapes[] = {
+constexpr OperationShape kOperationShapes[] = {
     {.name = "nop"},
     {.name = "s", .reads = true, .sends = true},
     {.name = "r", .takes = true, .stores = true},
@@ -33,7 +33,7 @@ bool is_epilogue_only(const DataOperation& op) {
 }  // namespace
 
 const OperationShape* shape_of(const DataOperation& op) {
-  for (const OperationShape& shape : kShapes) {
+  for (const OperationShape& shape : kOperationShapes) {
     const std::size_t from = (shape.reads ? 1 : 0) + (shape.adds ? 1 : 0), to = shape.stores ? 1 : 0;
     if (op.takes == shape.takes && op.sends == shape.sends && op.from.size() == from && op.to.size() == to &&
         (!shape.adds || op.from.front() == op.to.front()))
@@ -44,8 +44,8 @@ const OperationShape* shape_of(const DataOperation& op) {
 
 const OperationShape* shape_named(std::string_view name) {
   const auto* at =
-      std::ranges::find_if(kShapes, [&](const OperationShape& shape) { return shape.name == name; });
-  return at == std::end(kShapes) ? nullptr : at;
+      std::ranges::find_if(kOperationShapes, [&](const OperationShape& shape) { return shape.name == name; });
+  return at == std::end(kOperationShapes) ? nullptr : at;
 }
 
 // The inverse of shape_of(). Of "re" the first operand is dst, which holds the sum so far.
