@@ -25,7 +25,7 @@ FrontierOptions quick(int chunks) {
   return {.max_chunks = chunks, .synthesis = {.limits = {.conflicts = 0}}};
 }
 
-TEST(Compose, IsNeverBetterThanAFrontier) {
+TEST(ComposeLong, IsNeverBetterThanAFrontier) {
   for (const char* spec : {"rack:1x2x2x2", "rack:1x1x3x2", "dgx-a100:2"})
     for (const char* collective : {"allgather", "allreduce", "alltoall", "broadcast"}) {
       SCOPED_TRACE(std::string(spec) + " " + collective);
@@ -69,7 +69,7 @@ TEST(Compose, TellsWhatIsThereAsItIsFound) {
 
 // Steps and rounds are counted as if all links were the worst. Where latencies differ, what has more of both
 // may be faster, and is kept: at no size is what is composed faster, nor what is baselines in as many chunks.
-TEST(Frontier, IsNowhereSlowerThanWhatItBeatsInStepsAndRounds) {
+TEST(FrontierLong, IsNowhereSlowerThanWhatItBeatsInStepsAndRounds) {
   const std::vector<std::int64_t> sizes = {64, 1 << 10, 32 << 10, 1 << 20, 32 << 20};
   std::mt19937 random(20261123);
   std::vector<Topology> machines = {machine("dgx-a100:2"), machine("rack:1x2x2x2")};

@@ -106,7 +106,7 @@ void expect_serialized(const Topology& machine, const Point& point, const Progra
     EXPECT_LE(count, needed_rounds(machine, point.schedule.steps[step]));
 }
 
-TEST(PortSerialization, OnRandomMachinesEveryScheduleStillDoesWhatItDid) {
+TEST(PortSerializationLong, OnRandomMachinesEveryScheduleStillDoesWhatItDid) {
   std::mt19937 random(71);
   int changed = 0, programs = 0;
   for (int i = 0; i < 40; ++i) {

@@ -167,7 +167,7 @@ std::vector<BlockMutant> mutants(const BlockProgram& program) {
   return result;
 }
 
-TEST(Relax, TheVerifierNoticesChanges) {
+TEST(RelaxLong, TheVerifierNoticesChanges) {
   std::mt19937 random(3);
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   int all = 0, caught = 0;

@@ -233,7 +233,7 @@ TEST(Classic, TheCatalogueHasNoNameTwice) {
 // A million sends each. The sets of ranks are shared and the verifier follows one chunk at a time, so this
 // takes the memory of the schedule and of one chunk; a list of ranks for each chunk, or a sum for each, would
 // be gigabytes.
-TEST(Classic, AThousandRanksAreVerified) {
+TEST(ClassicLong, AThousandRanksAreVerified) {
   const Topology ring = test::ring(1024);
   for (const Method method : {Method::RingAllgather, Method::RingReduceScatter}) {
     const Point point = classic_algorithm(method, ring);

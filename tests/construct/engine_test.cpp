@@ -59,11 +59,11 @@ bool covered(const std::vector<Point>& points, const Cost& cost) {
 TEST(Engine, KeepsToTheSpace) {
   const Topology t = load_topology("dgx1");
   const Collective one = make_collective("allreduce", 8, 1);
-  for (const Point& point : constructed({.topology = t, .one = one, .max_steps = 4, .work = kSome}))
+  for (const Point& point : constructed({.topology = t, .one = one, .max_steps = 4, .work = kQuick}))
     EXPECT_LE(point.cost.steps, 4);
-  for (const Point& point : constructed({.topology = t, .one = one, .extra_rounds = 0, .work = kSome}))
+  for (const Point& point : constructed({.topology = t, .one = one, .extra_rounds = 0, .work = kQuick}))
     EXPECT_EQ(point.cost.rounds, point.cost.steps);
-  for (const Point& point : constructed({.topology = t, .one = one, .min_chunks = 20, .work = kSome}))
+  for (const Point& point : constructed({.topology = t, .one = one, .min_chunks = 20, .work = kQuick}))
     EXPECT_GE(point.cost.chunks, 20);
 }
 
@@ -98,7 +98,7 @@ TEST(Engine, MeetsKnownBounds) {
 // The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in
 // over them. What is asserted is what is promised of random 4-regular machines
 // (benchmarks/results/scale.log).
-TEST(Engine, TwoHundredRanksThatWithoutNames) {
+TEST(EngineLong, TwoHundredRanksThatWithoutNames) {
   std::mt19937 random(7);
   const int ranks = 256;
   const Topology t = test::random_four_regular(random, ranks);
@@ -113,7 +113,7 @@ TEST(Engine, TwoHundredRanksThatWithoutNames) {
 }
 
 // A union of trees repeated: the work of a level pays for as many copies as it allows.
-TEST(Engine, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
+TEST(EngineLong, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
   std::mt19937 random(1);
   Topology t = test::random_four_regular(random, 38);
   for (std::size_t l = 0; l < t.links.size(); l += 2)  // in both directions
@@ -126,7 +126,7 @@ TEST(Engine, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
 }
 
 // What a union has in few steps takes more work than its first level may do.
-TEST(Engine, AUnionIsPutIntoStepsAgainWithMoreWork) {
+TEST(EngineLong, AUnionIsPutIntoStepsAgainWithMoreWork) {
   Topology t = load_topology("torus:4x4");
   std::erase_if(t.links, [](const Link& link) { return link.src + link.dst == 1; });  // 0 and 1
   const Collective one = make_collective("allreduce", t.ranks, 1);
@@ -142,7 +142,7 @@ TEST(Engine, AUnionIsPutIntoStepsAgainWithMoreWork) {
 }
 
 // Whatever the bound, a large machine has an answer of the quickest part.
-TEST(Engine, TheFirstPartOfALargeMachineIsAnAnswer) {
+TEST(EngineLong, TheFirstPartOfALargeMachineIsAnAnswer) {
   std::mt19937 random(7);
   const Topology t = test::random_four_regular(random, 256);
   for (const char* const name : {"allgather", "reducescatter", "broadcast", "allreduce"}) {
@@ -188,7 +188,7 @@ bool nearly_covered(const std::vector<Point>& points, const Cost& cost, const Ra
 
 // As the search asks: first without a bound, then with one and the promise of more, then all. Nothing is lost
 // against asking once with the bound, and no schedule comes twice.
-TEST(Engine, WorkInStagesFindsNoLess) {
+TEST(EngineLong, WorkInStagesFindsNoLess) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 12; ++trial) {
     const Topology t = random_machine(random);
@@ -239,7 +239,7 @@ TEST(Engine, LeavesOutWhatIsBeaten) {
 }
 
 // On a mesh all links are full, and what is packed at prices comes near only with far more work.
-TEST(Engine, SpanningTreesComeBeforePacking) {
+TEST(EngineLong, SpanningTreesComeBeforePacking) {
   const Topology t = load_topology("mesh:6x6");
   const Collective one = make_collective("allreduce", t.ranks, 1);
   Construction construction({.topology = t, .one = one, .bound = bound_of(t, one), .work = kSome});

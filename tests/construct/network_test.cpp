@@ -115,7 +115,7 @@ TEST(ClassOrbits, OnlyOfCommunicationsThatTheGroupKeeps) {
 }
 
 // The engine verifies what it finds. Here: that packing one rank's chunks for all comes near to the bound.
-TEST(Engine, SymmetricMachinesArePackedThroughOneRank) {
+TEST(EngineLong, SymmetricMachinesArePackedThroughOneRank) {
   int near = 0, all = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(seed);
@@ -153,7 +153,7 @@ TEST(Packer, LittleWorkGivesTreesNearTheBoundOnALargeMachine) {
   }
 }
 
-TEST(Engine, LargeAlltoallsMeetTheirBoundWithLittleWork) {
+TEST(EngineLong, LargeAlltoallsMeetTheirBoundWithLittleWork) {
   const std::pair<const char*, int> machines[] = {{"dgx-a100:64", 504}, {"mesh:16x16", 1024}};
   for (const auto& [name, bound] : machines) {
     SCOPED_TRACE(name);

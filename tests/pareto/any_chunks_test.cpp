@@ -36,7 +36,7 @@ void expect_right(const Result& result) {
 
 // Each rank takes in and passes on 7/8 of the vector over six links: twice 7/(8*6) rounds per chunk, which
 // the classic tables have for 48 chunks. Fewer steps than six with as few rounds are excluded by nothing.
-TEST(AnyChunks, Dgx1AllReduceByDefault) {
+TEST(AnyChunksLong, Dgx1AllReduceByDefault) {
   const Result result = any_chunks_search("dgx1", "allreduce");
   expect_right(result);
   EXPECT_EQ(rate_bound(result), (Rate{.rounds = 7, .chunks = 24}));
@@ -79,7 +79,7 @@ void expect_as_good(const Result& more, const Result& less_asked) {
 }
 
 // More chunks, up to any number, and more conflicts: never less.
-TEST(AnyChunks, AskingForMoreFindsNoLess) {
+TEST(AnyChunksLong, AskingForMoreFindsNoLess) {
   for (const char* machine : {"hub:4", "ring:3"})
     for (const char* name : {"allreduce", "broadcast"}) {
       SCOPED_TRACE(std::string(machine) + " " + name);

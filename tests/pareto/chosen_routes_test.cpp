@@ -61,7 +61,7 @@ Rate bound_of(const Topology& t, const Collective& c) {
 
 // What cuts and flows show of all routes listed, they show of the machine with its switches; and a pair that
 // a route joins is a hop apart, chosen or not.
-TEST(ChosenRoutes, BoundsAreThoseOfAllWays) {
+TEST(ChosenRoutesLong, BoundsAreThoseOfAllWays) {
   std::mt19937 random(7);
   for (int i = 0; i < 60; ++i) {
     const Topology machine = random_fabric(random);

@@ -113,7 +113,7 @@ TEST(SearchFrontier, FewStepsOfAnAllReduceHaveABound) {
   EXPECT_EQ(rate_bound(result), (Rate{1, 1}));
 }
 
-TEST(SearchFrontier, BroadcastOnASwitchIsProvenByGrowth) {
+TEST(SearchFrontierLong, BroadcastOnASwitchIsProvenByGrowth) {
   const Result result = search("dgx2", "broadcast", {.max_chunks = 3});
   expect_sound(result);
   EXPECT_TRUE(frontier(result).count({6, 6, 3}));
@@ -121,7 +121,7 @@ TEST(SearchFrontier, BroadcastOnASwitchIsProvenByGrowth) {
 }
 
 // The frontier does not depend on what helps to find it.
-TEST(SearchFrontier, BoundsAndSymmetryOnlySaveTime) {
+TEST(SearchFrontierLong, BoundsAndSymmetryOnlySaveTime) {
   for (const char* name : {"broadcast", "allgather", "alltoall", "scatter"}) {
     const Result all = search("ring:4", name, {.max_chunks = 3});
     const Result no_bounds = search("ring:4", name, {.max_chunks = 3, .synthesis = {.use_bounds = false}});
@@ -328,7 +328,7 @@ void expect_no_less(const Result& wide, const Result& narrow) {
         << point.cost.steps << " steps, " << point.cost.rounds << " rounds";
 }
 
-TEST(SearchFrontier, ALargerKGivesNoLess) {
+TEST(SearchFrontierLong, ALargerKGivesNoLess) {
   for (const char* machine : {"star:3", "hub:6", "ring:5"})
     for (int conflicts : {0, 1, 200}) {
       FrontierOptions options{
@@ -345,7 +345,7 @@ TEST(SearchFrontier, ALargerKGivesNoLess) {
 }
 
 // Which share of the k is best for which part is known only together.
-TEST(SearchFrontier, PartsShareTheK) {
+TEST(SearchFrontierLong, PartsShareTheK) {
   for (int k : {1, 2, 3}) {
     const Result result = search("hub:6", "allreduce", {.max_chunks = 1, .extra_rounds = k});
     EXPECT_TRUE(result.complete) << k;

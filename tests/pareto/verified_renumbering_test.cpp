@@ -113,7 +113,7 @@ TEST(Renumbering, IsUndoneByItsInverse) {
 }
 
 // Points, bounds and refutations: all that there is, of every kind.
-TEST(VerifiedRenumbering, WhatHoldsOfTheOneHoldsOfTheOther) {
+TEST(VerifiedRenumberingLong, WhatHoldsOfTheOneHoldsOfTheOther) {
   int refutations = 0, bounds = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     Dice dice(seed);

@@ -189,7 +189,7 @@ TEST(BlockExecutor, BlocksMeetAtBarriers) {
 }
 
 // Files that other projects ship.
-TEST(BlockExecutor, RunsWhatOthersWrote) {
+TEST(BlockExecutorLong, RunsWhatOthersWrote) {
   const std::filesystem::path folder = CHORALE_SOURCE "/tests/data/msccl";
   int run = 0;
   for (const auto& each : std::filesystem::directory_iterator(folder)) {

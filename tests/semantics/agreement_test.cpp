@@ -219,7 +219,7 @@ TEST(Agreement, RandomSchedulesAgreeJustIfSomeOrderDoes) {
   std::cout << "seed " << kSeed << "\n";
   std::mt19937 random(kSeed);
   int agreeing = 0, others = 0;
-  for (int i = 0; i < 40'000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     const int ranks = 3 + static_cast<int>(random() % 2);
     const Topology topology = test::full(ranks);
     const Collective collective = allreduce(ranks);
@@ -234,8 +234,8 @@ TEST(Agreement, RandomSchedulesAgreeJustIfSomeOrderDoes) {
     }
     ++(*agrees ? agreeing : others);
   }
-  EXPECT_GT(agreeing, 100);
-  EXPECT_GT(others, 100);
+  EXPECT_GT(agreeing, 25);
+  EXPECT_GT(others, 25);
   std::cout << agreeing << " agree, " << others << " do not\n";
 }
 

@@ -164,7 +164,7 @@ TEST(Levels, AGraphTakesAsLongAsItsLevels) {
 TEST(Levels, OfAGraphOfLevelsAreThatGraphAgain) {
   std::mt19937 random(2);
   int found = 0, even = 0;
-  for (int trial = 0; trial < 150; ++trial) {
+  for (int trial = 0; trial < 50; ++trial) {
     const Hierarchy h = random_hierarchy(random);
     const Topology t = graph_of(h);
     const Levels levels = levels_of(t);
@@ -191,7 +191,7 @@ TEST(Levels, OfAGraphOfLevelsAreThatGraphAgain) {
     expect_same_times(*levels.hierarchy, t, random, fmt::format("trial {}", trial));
     expect_same_times(*levels.hierarchy, graph_of(*levels.hierarchy), random, fmt::format("trial {}", trial));
   }
-  EXPECT_GT(found, 90);
+  EXPECT_GT(found, 30);
   EXPECT_GE(found, even);
 }
 

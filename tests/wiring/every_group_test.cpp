@@ -182,7 +182,7 @@ TEST(EveryGroup, GraphsAreAsManyAsAreKnown) {
 // Found from outside, by other means, when the family had abelian groups and semidirect products of cyclic
 // ones only: an Alltoall of 20 rounds per chunk on A4 x Z2 (it was 62/3), 12.25 on SL(2,3) (12.5), 62/7 on
 // A4 x Z2 (100/11), 42.5 on A5 (42.57), and 242/5 on Z2^3 x| Z8 (49).
-TEST(EveryGroup, GroupsBeyondProductsOfTwoAreThere) {
+TEST(EveryGroupLong, GroupsBeyondProductsOfTwoAreThere) {
   struct Case {
     int ranks, degree;
     double rounds;

@@ -167,7 +167,7 @@ TEST(Wiring, FamiliesHaveTheMachinesByName) {
 
 // With little effort groups are sampled: fewer graphs, each of them connected and of that degree, no two
 // alike in one group, and the best nearly as short as the best of all.
-TEST(Wiring, GroupsWithTooManyGraphsAreSampled) {
+TEST(WiringLong, GroupsWithTooManyGraphsAreSampled) {
   const auto least = [](const WiringFamily& family) {
     return std::ranges::min(family.graphs, {}, &CayleyGraph::distances).distances;
   };

@@ -68,7 +68,7 @@ TEST(Tuner, FindsOnlySchedulesThatMeanTheSame) {
 
 // Of random programs the same, to the bit (tests/workload/random_workload.h reports why that can be). Where
 // operands are broadcast in odd ways the bytes that come from shapes may be more, never less.
-TEST(Tuner, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
+TEST(TunerLong, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
   int candidates = 0, units_seen = 0, counted_more = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     Dice dice(seed);
