@@ -55,7 +55,9 @@ TEST(StrategyEngines, SmtFindsTheSame) {
   expect_same(3, Rules::Paper, 2, PlaceEngine::Smt, 7);
 }
 
-TEST(StrategyEnginesLong, SmtFindsTheSameWithDetours) { expect_same(2, Rules::Full, 3, PlaceEngine::Smt, 35); }
+TEST(StrategyEnginesLong, SmtFindsTheSameWithDetours) {
+  expect_same(2, Rules::Full, 3, PlaceEngine::Smt, 35);
+}
 
 TEST(StrategyEngines, ALimitIsNoProof) {
   const StrategySet found = find_strategies(2, Rules::Paper, 5, PlaceEngine::Sat, {.conflicts = 0});
