@@ -21,7 +21,7 @@ together(test_nccl 6)  # the tests; sources of the product one by one
 set_source_files_properties(${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp
                             ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu
                             PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-unit_tests(nccl test_nccl "*")
+unit_tests(nccl test_nccl)
 
 add_library(shimmed_nccl_preload SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_preload.cpp)
 target_link_libraries(shimmed_nccl_preload PRIVATE shimmed_nccl_collectives ${CMAKE_DL_LIBS} chorale_warnings)

@@ -30,4 +30,4 @@ target_link_libraries(test_property PRIVATE api bounds codegen construct cost en
                                             GTest::gtest GTest::gmock fmt::fmt chorale_warnings)
 target_precompile_headers(test_property REUSE_FROM test_headers)
 together(test_property 10)
-unit_tests(property test_property "*")
+unit_tests(property test_property)
