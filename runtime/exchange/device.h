@@ -250,13 +250,9 @@ class HostDevice : public PhaseByPhase,
   static void finish() {}
 };
 
-class HostTransport : public Transport {
- public:
-  using Device = HostDevice;
-  Device& device() { return device_; }
-
- private:
-  HostDevice device_ = {};
-};
+inline HostDevice& HostTransport::device() {
+  static HostDevice device;  // has no state
+  return device;
+}
 
 }  // namespace chorale

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runtime/exchange/device.h"
+#include "runtime/exchange/transport.h"
 
 namespace chorale {
 

@@ -18,8 +18,7 @@
 #include <vector>
 
 #include "runtime/exchange/arrival.h"
-#include "runtime/exchange/device.h"
-#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/transport.h"
 
 namespace chorale {
 

@@ -105,4 +105,13 @@ class Transport {
   }
 };
 
+// A transport between ranks that compute on hosts. Collectives need no device, so it is defined by
+// tensor/exchange/device.h, which workloads include.
+class HostDevice;
+class HostTransport : public Transport {
+ public:
+  using Device = HostDevice;
+  inline Device& device();
+};
+
 }  // namespace chorale
