@@ -24,7 +24,7 @@ class ScheduleRuns {
 
  private:
   // Of a tensor, by its name: a number that all its bits make, and what is left of that if sums were added up
-  // in another order (runtime/exchange/driver.h).
+  // in another order (tensor/exchange/driver.h).
   struct Fingerprint {
     std::string bits = {};
     double weighted = 0, absolute = 0;

@@ -1,4 +1,4 @@
-// The tuner (workload/tune.h) for a machine: priced by its algorithms, and measured by compiling and running
+// The tuner (tensor/tuner/tune.h) for a machine: priced by its algorithms, and measured by compiling and running
 // schedules.
 #pragma once
 

@@ -14,7 +14,6 @@
 #include "api/inputs.h"
 #include "api/search.h"
 #include "codegen/passes/lower.h"
-#include "codegen/workload/workload_source.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
@@ -22,6 +21,7 @@
 #include "ir/error.h"
 #include "pages/page.h"
 #include "semantics/verified.h"
+#include "tensor/lowering/workload_source.h"
 #include "topology/alike.h"
 
 namespace chorale {

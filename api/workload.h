@@ -8,11 +8,11 @@
 #include "ir/frontier.h"
 #include "ir/or_error.h"
 #include "ir/search_options.h"
-#include "ir/workload.h"
-#include "ir/workload_carrier.h"
-#include "workload/text.h"
-#include "workload/transform.h"
-#include "workload/tune.h"
+#include "tensor/language/text.h"
+#include "tensor/language/workload.h"
+#include "tensor/language/workload_carrier.h"
+#include "tensor/transformations/transform.h"
+#include "tensor/tuner/tune.h"
 
 namespace chorale {
 

@@ -11,6 +11,5 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> cuda_files();
-std::span<const EmbeddedFile> workload_files();
 
 }  // namespace chorale

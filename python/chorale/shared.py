@@ -1,6 +1,6 @@
 """Memory that the ranks of a process group share where all are on one machine: each makes a heap, a file of
 memory, and maps those of the others. Programs then read what other ranks send where it lies
-(runtime/exchange/shared.h), and torch.distributed only carries what is agreed. Ranks of several machines, a
+(tensor/exchange/shared.h), and torch.distributed only carries what is agreed. Ranks of several machines, a
 system without what this needs (Linux, Python 3.9) and CHORALE_SHM_DISABLE=1 on any rank leave all messages to
 torch.distributed."""
 
@@ -24,7 +24,7 @@ _rooms = {}      # by the ranks of a group
 
 
 class Shared(ctypes.Structure):
-    """As runtime/exchange/shared.h has it."""
+    """As tensor/exchange/shared.h has it."""
 
     _fields_ = [("rank", ctypes.c_int), ("ranks", ctypes.c_int), ("bytes", ctypes.c_int64),
                 ("heaps", ctypes.POINTER(ctypes.c_void_p)), ("places", ctypes.POINTER(ctypes.c_int64)),

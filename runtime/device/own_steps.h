@@ -1,5 +1,5 @@
 // What one rank does in each step of a program (ir/step_table.h): rows as ranges of elements. All that runs
-// steps plans from this: exchanges (runtime/exchange/exchange.h), the executor over any transport
+// steps plans from this: exchanges (tensor/exchange/exchange.h), the executor over any transport
 // (runtime/rank_plan.h), groups of NCCL (runtime/device/step_plan.h), emitted programs over MPI.
 //
 // C++17, and is copied into emitted programs.

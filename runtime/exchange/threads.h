@@ -1,4 +1,4 @@
-// Ranks as threads of this process, for runtime/exchange/exchange.h: they lend each other their memory
+// Ranks as threads of this process, for tensor/exchange/exchange.h: they lend each other their memory
 // (lending.h). Waits may be bounded; a rank that fails does not unwind while another one reads its memory:
 // each counts itself out, by returning or by failing, and a rank that has waited in vain waits until all
 // have. C++17, and is copied into emitted programs.

@@ -2,7 +2,7 @@
 // process (threads.h), MPI (mpi.h), NCCL (nccl.h), the caller of a library (library.h). Each rank has its
 // own. A new one has to have rank(), ranks() and exchange(); for workloads it also has
 //   typename Device; Device& device();
-//     where elements are and are computed with: runtime/exchange/device.h
+//     where elements are and are computed with: tensor/exchange/device.h
 // C++17, and is copied into emitted programs.
 #pragma once
 

@@ -22,7 +22,7 @@ if subprocess.run([nvcc, "-E", "-x", "cu", "-", "-o", "/dev/null"], input="#incl
     skip("NCCL's device API was not found")
 
 
-# Programs are counted here; what nvcc's optimization makes of one is codegen.workloads_nvcc's.
+# Programs are counted here; what nvcc's optimization makes of one is tensor.workloads_nvcc's.
 def run(state, *arguments, code=0, path=""):
     return run_other(sys.executable, compile_all, state, "--results", "results", "--chorale", chorale, *arguments, code=code,
                      env={"PATH": path + os.environ["PATH"], "NVCC_APPEND_FLAGS": "-O0 -Xptxas -O0"}, timeout=500)

@@ -1,7 +1,7 @@
+#include "tensor/language/infer.h"
+#include "tensor/language/text.h"
+#include "tensor/transformations/transform.h"
 #include "tests/fuzz/readers.h"
-#include "workload/infer.h"
-#include "workload/text.h"
-#include "workload/transform.h"
 
 namespace chorale::fuzz {
 namespace {

@@ -1,6 +1,6 @@
+#include "tensor/language/infer.h"
+#include "tensor/language/text.h"
 #include "tests/fuzz/readers.h"
-#include "workload/infer.h"
-#include "workload/text.h"
 
 namespace chorale::fuzz {
 

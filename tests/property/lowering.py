@@ -97,7 +97,7 @@ def placed(session):
 
 def compiled(session):
     """Random tensor programs, transformed and compiled, do what the interpreter does, and ranks end alike:
-    tests/codegen/emit_random.cpp."""
+    tests/tensor/emit_random.cpp."""
     case = session.case
     carrier = case["carrier"] if case["carrier"] != "mpi" or shutil.which("mpirun") else "threads"
     code, text, errors, _ = session.spawn(session.options.programs / "tests/emit_random", case["programs"], case["seed"], case["first"], carrier, "replicas", wall=1200)

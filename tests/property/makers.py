@@ -185,7 +185,7 @@ def libraries(rng):
 
 
 def programs(rng):
-    """Random tensor programs, by the numbers that tests/codegen/emit_random.cpp makes them of."""
+    """Random tensor programs, by the numbers that tests/tensor/emit_random.cpp makes them of."""
     return {"programs": 3, "first": rng.randrange(1, 1 << 20), "carrier": rng.choice(["threads", "threads", "mpi", "cuda", "nccl"])}
 
 

@@ -14,7 +14,7 @@ root = root if (root / "docs").is_dir() else root.parents[2]
 # reason: {file: how many}
 ALLOWED = {
     "readers' errors become values here": {"ir/or_error.h": 1},
-    "the end of a program, which prints the error": {"cli/main.cpp": 2, "runtime/exchange/driver.h": 2},
+    "the end of a program, which prints the error": {"cli/main.cpp": 2, "tensor/exchange/driver.h": 2},
     "the main thread ends before the watching one": {"cli/supervisor.cpp": 7},
     "a hang becomes the command's report": {
         "cli/main.cpp": 1, "cli/program_command.cpp": 1},
@@ -22,7 +22,7 @@ ALLOWED = {
         "cli/command_line.cpp": 2, "ir/json_reader.cpp": 2, "solvers/parts/z3.cpp": 2, "python/bindings.h": 1,
         "python/calls.cpp": 1},
     "a border that no exception may cross, to C or Python": {
-        "api/chorale_c.cpp": 2, "python/module.cpp": 2, "runtime/exchange/library.h": 1,
+        "api/chorale_c.cpp": 2, "python/module.cpp": 2, "tensor/exchange/library.h": 1,
         "preload/mpi_library_api.cpp": 2, "preload/mpi_preload.cpp": 1, "preload/nccl_api.cpp": 1,
         "preload/nccl_preload.cpp": 1},
     "a program of others goes on where memory ends": {
@@ -31,7 +31,7 @@ ALLOWED = {
         "api/timed_stop.cpp": 1, "library/build.cpp": 1, "runtime/together.cpp": 1, "runtime/exchange/threads.h": 1},
     "from one thread to another": {
         "pareto/count_search.cpp": 1, "library/build.cpp": 1, "python/watched.h": 1, "runtime/block_executor.cpp": 2,
-        "runtime/exchange/cuda.h": 2, "runtime/exchange/threads.h": 2, "runtime/exchange/nccl.h": 1},
+        "tensor/exchange/cuda.h": 2, "runtime/exchange/threads.h": 2, "tensor/exchange/nccl.h": 1},
     "undone and thrown on": {"library/parts/sqlite.cpp": 1},
     "MPI refuses an algorithm in the middle of a run": {"api/measure.cpp": 1},
 }

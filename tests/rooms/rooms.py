@@ -36,7 +36,9 @@ for room in allowed:
     for other in sorted(allowed[room] - included[room] - {room}):
         faults.append(f"docs/architecture.md: {room} includes nothing of {other}")
 # A room is linked with those that it may include: room(NAME PUBLIC other ... PRIVATE another ...).
-for name, arguments in re.findall(r"^room\((\w+)([^)]*)\)", (root / "CMakeLists.txt").read_text(), re.M):
+lists = "".join(path.read_text() for path in [root / "CMakeLists.txt", *(root / room / "CMakeLists.txt" for room in allowed)]
+                if path.exists())
+for name, arguments in re.findall(r"^room\((\w+)([^)]*)\)", lists, re.M):
     linked = {word for word in arguments.split() if word in allowed}
     for other in sorted(linked - allowed[name]):
         faults.append(f"CMakeLists.txt: {name} may not link with {other}")

@@ -1,7 +1,7 @@
 # To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give
 # the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
 # precompiled. Without this, as their Makefiles have them, programs are compiled by cli.workload,
-# benchmarks.compile, codegen.workloads_nvcc and emit_random_*, and as the first one of each other test.
+# benchmarks.compile, tensor.workloads_nvcc and emit_random_*, and as the first one of each other test.
 set(kept --param ggc-min-expand=10000 --param ggc-min-heapsize=4000000)  # garbage of the compiler: collecting takes longer
 set(quick -O0 -fPIC ${kept})  # libraries have it, and what is precompiled without it is not for them
 set(races -O0 -fsanitize=thread -g0 ${kept})  # -g takes a third of the time; a report has functions' names without it
@@ -37,7 +37,7 @@ foreach(file shim device)
   list(APPEND precompiled ${object})
 endforeach()
 add_custom_target(emitted_headers ALL DEPENDS ${precompiled})
-add_dependencies(test_codegen emitted_headers)
-target_compile_definitions(test_codegen PRIVATE CHORALE_EMITTED="${emitted}")
-# One compilation for many programs: codegen/emitted.py says how.
-python_test(codegen.emitted $<TARGET_FILE:test_codegen> "${emitted_tests}")
+add_dependencies(test_tensor emitted_headers)
+target_compile_definitions(test_tensor PRIVATE CHORALE_EMITTED="${emitted}")
+# One compilation for many programs: tensor/emitted.py says how.
+python_test(tensor.emitted $<TARGET_FILE:test_tensor> "${emitted_tests}")

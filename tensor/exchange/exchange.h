@@ -1,0 +1,350 @@
+// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of
+// any length.
+//
+// Tables give the chunk of each message and each sum by its block and piece; so lengths are known only at run
+// time, and may be uneven. The data of a message are used where they lie: a transport whose ranks share
+// memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums of several
+// operands in a row are one, which reads each once and stores once. A complete sum may instead go to a
+// function of the caller, in pieces that fit the first-level cache: then only what that function stores is
+// stored.
+//
+// C++17, and is copied into emitted programs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/elements.h"
+#include "runtime/device/own_steps.h"
+#include "runtime/exchange/scattered.h"
+#include "runtime/exchange/transport.h"
+#include "tensor/exchange/parts.h"
+
+// Elements of a sum of several operands that are made at once: the same throughout a program.
+#ifndef CHORALE_BLOCK
+#define CHORALE_BLOCK 2048
+#endif
+
+namespace chorale {
+
+// For sums that no function consumes.
+struct NoSumFunction {
+  void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
+};
+// For operands that are complete, and results that no worker waits for. Other Progress types are kBeside if
+// computation overlaps.
+struct NoProgress {
+  static constexpr bool kBeside = false;
+  void needs(std::int64_t, std::int64_t) {}
+  void has(std::int64_t, std::int64_t) {}
+};
+
+template <Combination op, typename T>
+CHORALE_LOOP void combine_into(T* __restrict__ to, const T* __restrict__ b, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(to[e], b[e]);
+}
+template <Combination op, typename T>
+CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ b,
+                          std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
+}
+
+// The ranks of the transport that tables are about: from the first one on, each, or every `stride`-th one.
+struct Peers {
+  int first = 0, stride = 1;
+  Peers(int from, int step = 1) : first(from), stride(step) {}
+  int rank(int peer) const { return first + peer * stride; }
+};
+
+// The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
+class ExchangePlan {
+ public:
+  struct Step {
+    std::vector<Delivery> sends = {}, receives = {};  // tags are numbers of messages in the tables
+    std::vector<Span> from = {}, to = {};             // of sends, and of receives
+    std::vector<OwnSum> sums = {};
+    std::vector<Span> finished = {};  // of the output
+  };
+
+  // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows
+  // of `row` elements.
+  ExchangePlan(std::int64_t size, const StepTables& tables, int rank, Peers peers, Blocks blocks,
+               int tile = 0, int tiles = 1, std::int64_t row = 1)
+      : tables_(tables),
+        rank_(rank),
+        peers_(peers),
+        tile_(tile),
+        tiles_(tiles),
+        row_(row),
+        size_(size),
+        blocks_(std::move(blocks)) {
+    plan();
+  }
+
+  const StepTables& tables() const { return tables_; }
+  int rank() const { return rank_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  std::int64_t scratch_elements() const { return scratch_elements_; }
+
+  // Where a message begins, in the memory of its sender.
+  Span source_of(const StepMessage& m) const {
+    return span(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
+  }
+  // For own_steps.
+  Span span(int rank, int buffer, int slot, int block, int piece) const {
+    const std::int64_t count = index(block, piece + 1) - index(block, piece);
+    if (buffer == 2) return {buffer, slot * longest_, count};
+    const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
+    const int at = own ? rank : slot / tables_.pieces;
+    return {buffer, (own ? 0 : blocks_[static_cast<std::size_t>(at)]) + index(at, slot % tables_.pieces),
+            count};
+  }
+  // Of the tile, within the block.
+  std::int64_t index(int block, int piece) const {
+    const std::int64_t length = blocks_[block + 1] - blocks_[block];
+    const auto tile_begin = [&](int tile) {
+      return tile == tiles_ ? length : part_begin(length / row_, tiles_, tile) * row_;
+    };
+    const std::int64_t begin = tile_begin(tile_), end = tile_begin(tile_ + 1);
+    return begin + part_begin(end - begin, tables_.pieces, piece);
+  }
+
+  // The parts of the input, in the order in which run() needs them: first index, and how many.
+  std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    for (const Step& step : steps_) {
+      for (const Span& place : step.from)
+        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
+      for (const OwnSum& sum : step.sums)
+        for (const Span& place : sum.from)
+          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
+    }
+    return parts;
+  }
+
+ protected:
+  void plan() {
+    for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
+      longest_ = std::max(longest_, index(static_cast<int>(b), 1) - index(static_cast<int>(b), 0));
+    scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.slots[rank_][2];
+    for (const OwnStep& planned : own_steps(tables_, rank_, *this)) {
+      const int step_number = static_cast<int>(steps_.size());
+      Step step{{}, {}, {}, {}, fused_sums(planned.work), {}};
+      for (const OwnMessage& m : planned.sends) {
+        const bool stays = std::none_of(step.sums.begin(), step.sums.end(), [&](const OwnSum& sum) {
+          return sum.completes != 1 && sum.to.same_slot(m.from);
+        });
+        step.sends.push_back({peers_.rank(m.peer), m.row, nullptr, m.from.count * size_, step_number, stays});
+        step.from.push_back(m.from);
+      }
+      for (const OwnMessage& m : planned.receives) {
+        step.receives.push_back(
+            {peers_.rank(m.peer), m.row, nullptr, m.to.count * size_, step_number, false, m.borrows});
+        step.to.push_back(m.to);
+      }
+      find_brought(step);
+      steps_.push_back(std::move(step));
+    }
+    find_finished();
+  }
+
+  // The content of a slot that a message of this step has arrived in is in the message's buffer, until the
+  // slot is stored over.
+  static void find_brought(Step& step) {
+    for (auto sum = step.sums.begin(); sum != step.sums.end(); ++sum)
+      for (Span& from : sum->from) {
+        if (std::any_of(step.sums.begin(), sum, [&](const OwnSum& s) { return s.to.same_slot(from); }))
+          continue;
+        const auto to =
+            std::find_if(step.to.begin(), step.to.end(), [&](const Span& s) { return s.same_slot(from); });
+        if (to != step.to.end()) from.receive = static_cast<int>(to - step.to.begin()), from.buffer = -1;
+      }
+  }
+
+  // A slot of the output is finished with the last step that writes it.
+  void find_finished() {
+    std::vector<Span> seen;
+    for (std::size_t s = steps_.size(); s-- > 0;) {
+      const auto look = [&](const Span& place) {
+        if (place.buffer != 1) return;
+        if (std::any_of(seen.begin(), seen.end(), [&](const Span& p) { return p.same_slot(place); })) return;
+        seen.push_back(place);
+        steps_[s].finished.push_back(place);
+      };
+      for (const Span& place : steps_[s].to) look(place);
+      for (const OwnSum& sum : steps_[s].sums) look(sum.to);
+    }
+  }
+
+  const StepTables tables_;
+  const int rank_;
+  const Peers peers_;
+  const int tile_, tiles_;
+  const std::int64_t row_, size_;
+  const Blocks blocks_;
+  std::vector<Step> steps_;
+  std::int64_t longest_ = 0, scratch_elements_ = 0;
+};
+
+template <typename T, Combination op = Combination::Sum>
+class Exchange : public ExchangePlan {
+ public:
+  using Element = T;
+  static constexpr Combination kCombination = op;
+
+  template <typename... Rest>
+  Exchange(const StepTables& tables, Rest&&... rest)
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
+
+  // From an input to an output, which do not overlap, or, if one is the rank's part of the other, share that
+  // part. The function receives complete sums: void(index of the first in the output, count, operand, other
+  // operand or null).
+  template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
+           Progress&& progress = {}) {
+    if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
+    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
+    for (Step& step : steps_) {
+      for (std::size_t i = 0; i < step.sends.size(); ++i) {
+        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
+        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
+      }
+      for (std::size_t i = 0; i < step.receives.size(); ++i)
+        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
+      transport.exchange(step.sends, step.receives);
+      for (const OwnSum& sum : step.sums) {
+        for (const Span& place : sum.from)
+          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
+        add_up(step, sum, buffers, function);
+      }
+      transport.release(step.sends, step.receives);
+      for (const Span& place : step.finished) progress.has(place.begin, place.count);
+    }
+  }
+
+ private:
+  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Span& place) {
+    delivery.pieces.clear();
+    if (buffer.is_together()) {
+      delivery.data = buffer.at(place.begin);
+      return;
+    }
+    constexpr std::int64_t size = sizeof(T);
+    for (std::int64_t e = 0; e < place.count;) {
+      const Stretch<T> run = buffer.run(place.begin + e, place.count - e);
+      delivery.pieces.push_back({reinterpret_cast<char*>(run.at), run.count * size});
+      e += run.count;
+    }
+  }
+
+  // The data of a message, from an element on: `count` is shortened to a contiguous range.
+  static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
+    const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
+                                                     : receive.pieces.empty()     ? nullptr
+                                                                                  : &receive.pieces;
+    if (pieces == nullptr) return static_cast<const T*>(receive.at) + index;
+    constexpr std::int64_t size = sizeof(T);
+    for (const Stretch<char>& piece : *pieces) {
+      const std::int64_t elements = piece.count / size;
+      if (index < elements) {
+        count = std::min(count, elements - index);
+        return reinterpret_cast<const T*>(piece.at) + index;
+      }
+      index -= elements;
+    }
+    return nullptr;  // none such
+  }
+
+  // Range by range, in each of which all operands and the result are contiguous.
+  template <typename Function>
+  void add_up(const Step& step, const OwnSum& sum, const Lies<T>* buffers, Function&& function) {
+    for (std::int64_t e = 0; e < sum.to.count;) {
+      std::int64_t count = sum.to.count - e;
+      operands_.clear();
+      for (const Span& place : sum.from) {
+        if (place.receive >= 0) {
+          operands_.push_back(brought(step.receives[place.receive], e, count));
+        } else {
+          const Stretch<T> run = buffers[place.buffer].run(place.begin + e, count);
+          operands_.push_back(run.at);
+          count = run.count;
+        }
+      }
+      T* to = nullptr;
+      if (sum.completes != 1) {
+        const Stretch<T> run = buffers[sum.to.buffer].run(sum.to.begin + e, count);
+        to = run.at;
+        count = run.count;
+      }
+      add_up(sum.index + e, count, sum.completes, to, function);
+      e += count;
+    }
+  }
+  template <typename Function>
+  void add_up(std::int64_t index, std::int64_t all, int completes, T* to, Function&& function) {
+    const std::size_t last = operands_.size() - 1;
+    if (last == 0 && completes == 0) {
+      if (to != operands_[0]) std::copy_n(operands_[0], all, to);
+      return;
+    }
+    if (last <= 1 && to == nullptr) {
+      function(index, all, operands_[0], last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
+      return;
+    }
+    constexpr std::int64_t kAtOnce = CHORALE_BLOCK;  // stays in the first cache
+    T kept[kAtOnce];
+    for (std::int64_t e = 0; e < all; e += kAtOnce) {
+      const std::int64_t count = std::min(kAtOnce, all - e);
+      if (to == nullptr) {
+        combine<op>(kept, operands_[0] + e, operands_[1] + e, count);
+        for (std::size_t k = 2; k < last; ++k) combine_into<op>(kept, operands_[k] + e, count);
+        function(index + e, count, static_cast<const T*>(kept), operands_[last] + e);
+        continue;
+      }
+      if (last == 0) {
+        if (to != operands_[0]) std::copy_n(operands_[0] + e, count, to + e);
+      } else if (to == operands_[0]) {
+        combine_into<op>(to + e, operands_[1] + e, count);
+      } else {
+        combine<op>(to + e, operands_[0] + e, operands_[1] + e, count);
+      }
+      for (std::size_t k = 2; k <= last; ++k) combine_into<op>(to + e, operands_[k] + e, count);
+      if (completes == 2)
+        function(index + e, count, static_cast<const T*>(to + e), static_cast<const T*>(nullptr));
+    }
+  }
+
+  std::unique_ptr<T[]> scratch_ = {};
+  std::vector<const T*> operands_ = {};  // of the sum that is being made
+};
+
+// The number of tiles that blocks are cut into for communications one after the other: `wanted`, or, if 0, up
+// to 8, each long enough to be worth its messages; the same on all ranks.
+inline int tile_count(const Blocks& blocks, int wanted = 0) {
+  const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
+  const std::int64_t most =
+      wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10) : std::min<std::int64_t>(8, longest >> 13);
+  return static_cast<int>(std::max<std::int64_t>(1, most));
+}
+template <typename Exchange>
+std::vector<Exchange> tiled_exchange(const StepTables& tables, int rank, Peers peers, const Blocks& blocks,
+                                     int tiles, std::int64_t row = 1) {
+  std::vector<Exchange> exchanges;
+  for (int tile = 0; tile < tiles; ++tile)
+    exchanges.emplace_back(tables, rank, peers, blocks, tile, tiles, row);
+  return exchanges;
+}
+// The ranges that they need, one after the other.
+template <typename Exchange>
+std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange>& exchanges) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  for (const Exchange& exchange : exchanges)
+    for (const auto& part : exchange.needed()) parts.push_back(part);
+  return parts;
+}
+
+}  // namespace chorale

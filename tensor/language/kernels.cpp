@@ -1,0 +1,291 @@
+// A kernel goes over the elements of one tensor, the domain, and does everything that is to be done with an
+// element while it is in registers. So what it computes lies as the domain does; what is smaller and
+// broadcast to it is computed again for each element that wants it, and therefore never stored. Communication
+// comes in at most once before the computations, and once after them.
+#include "tensor/language/kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tensor/language/typing.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+
+// Reports all faults of the first kind that there is, each with the operation and a remedy.
+class KernelCheck {
+ public:
+  KernelCheck(const Workload& workload, const std::vector<int>& operations)
+      : workload_(workload), members_(operations) {}
+
+  // Kinds first, then communication, then shapes: the domain is that of the communication, if there is
+  // one, so it has a meaning only once these are known to be valid.
+  std::vector<Fault> run() {
+    if (std::ranges::all_of(members_, [&](int i) { return at(i).kind == Kind::AllReduce; })) {
+      for (const int index : members_) look_at_scalar(index);
+      return faults_;
+    }
+    for (const int index : members_) look_at_kind(index);
+    if (!faults_.empty()) return faults_;
+    look_at_communication();
+    if (!faults_.empty()) return faults_;
+    domain_ = domain();
+    for (const int index : members_) look_at(index);
+    if (std::ranges::any_of(members_, [&](int i) { return at(i).kind == Kind::ReduceAlong; }))
+      for (const int index : members_) look_at_rows(index);
+    return faults_;
+  }
+
+ private:
+  void fault(int index, const std::string& words, const std::string& remedy) {
+    faults_.push_back({.place = {.instruction = index},
+                       .words = fmt::format("{} {}", workload_.operations[index].name, words),
+                       .remedy = remedy});
+  }
+  const Operation& at(int index) const { return workload_.operations[index]; }
+
+  // One message has elements of one type, of which all are added up alike.
+  void look_at_scalar(int index) {
+    const Operation &each = at(index), &first = at(members_[0]);
+    if (!each.type.shape.empty())
+      return fault(index, "is an AllReduce, which hands nothing over before it has ended",
+                   "split it into ReduceScatter and AllGather first; only scalars are summed in one message");
+    if (each.reduction != first.reduction || each.over != first.over ||
+        each.type.element != first.type.element || each.type.scope != first.type.scope ||
+        each.type.first_group != first.type.first_group || each.type.last_group != first.type.last_group)
+      return fault(index, fmt::format("and {} are not sums of one message", first.name),
+                   "reduction, element type and groups have to be the same");
+    if (member(each.operands[0]) != nullptr)
+      fault(index, fmt::format("reads {}, which comes with the same message", each.operands[0]),
+            "make two kernels");
+  }
+
+  // Null: it is made outside.
+  const Operation* member(const std::string& name) const {
+    for (const int index : members_)
+      if (at(index).name == name) return &at(index);
+    return nullptr;
+  }
+
+  // Kinds that no kernel holds, each with what to do instead.
+  void look_at_kind(int index) {
+    switch (at(index).kind) {
+      case Kind::AllReduce:
+        return fault(index, "is an AllReduce, which hands nothing over before it has ended",
+                     "split it into ReduceScatter and AllGather first");
+      case Kind::MatMul:
+      case Kind::Convolution:
+        return fault(index, fmt::format("is a {}, which a library computes", to_string(at(index).kind)),
+                     "overlap it with the kernel");
+      case Kind::Slice:
+        return fault(index, "is a Slice", "read the Replicated tensor itself: each rank takes what it needs");
+      case Kind::Transpose:
+      case Kind::Reshape:
+      case Kind::Narrow:
+      case Kind::Concat:
+      case Kind::GatherRows:
+      case Kind::ScatterRows:
+        return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
+                     "do that outside of the kernel");
+      case Kind::AllToAllV:
+        return fault(index, "is an AllToAllV, with which nothing is fused", "do that outside of the kernel");
+      case Kind::AllToAll:
+        return fault(index, "is an AllToAll, with which nothing is fused", "overlap it with a MatMul");
+      case Kind::Input:
+      case Kind::Rank:
+      case Kind::Group:
+      case Kind::Ranks:
+      case Kind::Size:
+        return fault(index, "is not a computation", "a kernel consists of operations");
+      default:
+        return;
+    }
+  }
+
+  // One operation, or a ReduceScatter and an AllGather.
+  // An AllReduce in two halves around the computations (CoCoNet's fused AllReduce): each slice is summed,
+  // computed with in registers and gathered from there, so the sum is never stored.
+  void look_at_communication() {
+    std::vector<int> found;
+    for (const int index : members_)
+      if (is_communication(at(index).kind)) found.push_back(index);
+    if (found.size() < 2) return;
+    const Operation &first = at(found[0]), &second = at(found[1]);
+    if (found.size() > 2 || first.kind != Kind::ReduceScatter || second.kind != Kind::AllGather)
+      return fault(found.back(),
+                   fmt::format("({}) and {} ({}) are not a fused collective",
+                               to_string(at(found.back()).kind), first.name, to_string(first.kind)),
+                   "of two, only ReduceScatter and AllGather can be in one kernel; make several");
+    if (first.type.element != second.type.element)
+      fault(found[1],
+            fmt::format("gathers {}, and {} scatters {}", short_name(second.type.element), first.name,
+                        short_name(first.type.element)),
+            "a fused AllReduce sends elements of one type: Cast before, or make two kernels");
+  }
+
+  // Of what a kernel gathers or reduces it goes over the operand; of a ReduceScatter and of computations,
+  // over the result. The largest tensor is the domain where nothing communicates.
+  TensorType domain() const {
+    TensorType largest;
+    bool found = false;
+    for (const int index : members_) {
+      const Operation& each = at(index);
+      const bool operand_counts =
+          is_after(each.kind) || each.kind == Kind::ReduceTensor || each.kind == Kind::ReduceAlong;
+      const TensorType& type = operand_counts ? operation(workload_, each.operands[0]).type : each.type;
+      if (is_communication(each.kind)) return type;
+      if (!found || elements(type) > elements(largest)) largest = type;
+      found = true;
+    }
+    return largest;
+  }
+
+  static bool is_after(Kind kind) {
+    return kind == Kind::AllGather || kind == Kind::Broadcast || kind == Kind::Send;
+  }
+
+  // The same groups: on other ranks there would be nothing to be computed with.
+  bool same_place(const TensorType& type) const {
+    return type.scope == domain_.scope && type.first_group == domain_.first_group &&
+           type.last_group == domain_.last_group;
+  }
+  bool in_domain(const TensorType& type) const {
+    return same_sides(type.shape, domain_.shape) && type.layout == domain_.layout && same_place(type);
+  }
+  // A bias [H] in a kernel over [B, S, H]: replicated, or cut as the domain is along the dimension that
+  // both have.
+  bool broadcasts_to_domain(const TensorType& type) const {
+    if (same_sides(type.shape, domain_.shape) || !broadcasts(type.shape, domain_.shape)) return false;
+    if (type.layout.kind == LayoutKind::Replicated) return type.scope == Scope::World || same_place(type);
+    const auto size = [](const TensorShape& shape) { return static_cast<int>(shape.size()); };
+    return aligned(type.layout, size(type.shape), size(domain_.shape)) == domain_.layout && same_place(type);
+  }
+
+  // What arrives from other ranks comes before all computations, and what is sent comes after them: so a sum
+  // over ranks reads nothing that the kernel makes, and a gather or Send only that.
+  void look_at(int index) {
+    const Operation& each = at(index);
+    look_at_reads(index);
+    if (each.kind == Kind::Pointwise) look_at_pointwise(index);
+    if (each.kind == Kind::ReduceTensor && !in_domain(operation(workload_, each.operands[0]).type))
+      fault(index,
+            fmt::format("reduces {}, and the kernel goes over {}", each.operands[0], to_string(domain_)),
+            "reduce what the kernel goes over, or outside of it");
+    const Operation* const read = each.operands.empty() ? nullptr : member(each.operands[0]);
+    if ((each.kind == Kind::ReduceScatter || each.kind == Kind::Reduce) && read != nullptr)
+      fault(index, fmt::format("adds up {}, which is made in the kernel", read->name),
+            "compute that before the kernel");
+    if (is_after(each.kind) && read == nullptr)
+      fault(index, fmt::format("sends {}, which is not made in the kernel", each.operands[0]),
+            "fuse it with what makes that");
+  }
+
+  // Rows are done one by one, each by itself, several times over.
+  void look_at_rows(int index) {
+    const Operation& each = at(index);
+    const int last = static_cast<int>(domain_.shape.size()) - 1;
+    if (each.kind == Kind::ReduceTensor)
+      fault(index, "reduces everything, in a kernel that goes row by row", "reduce it outside");
+    if (each.kind == Kind::Pointwise && !each.updates.empty())
+      fault(index, fmt::format("updates {}, in a kernel that goes row by row", each.updates),
+            "update it outside");
+    if (each.kind != Kind::ReduceAlong) return;
+    if (each.dims[0] != last || domain_.layout == TensorLayout{.kind = LayoutKind::Sliced, .dim = last})
+      return fault(index, fmt::format("reduces {} along dimension {}", to_string(domain_), each.dims[0]),
+                   "a kernel reduces rows, which are along the last dimension, and not sliced");
+    if (!in_domain(operation(workload_, each.operands[0]).type))
+      fault(index,
+            fmt::format("reduces {}, and the kernel goes over {}", each.operands[0], to_string(domain_)),
+            "reduce what the kernel goes over, or outside of it");
+  }
+
+  // Sums, and what comes back from other ranks, are there only in the end.
+  void look_at_reads(int index) {
+    for (const std::string& name : at(index).operands) {
+      const Operation* const read = member(name);
+      if (read != nullptr && (is_after(read->kind) || read->kind == Kind::ReduceTensor))
+        fault(index, fmt::format("reads {}, which is complete only at the end of the kernel", name),
+              "compute it after the kernel");
+    }
+  }
+
+  // What is smaller than the domain is computed for each element that wants it. It has no memory, so
+  // nothing outside of the kernel can read it.
+  void look_at_pointwise(int index) {
+    const Operation& each = at(index);
+    if (in_domain(each.type)) return;
+    if (!broadcasts_to_domain(each.type))
+      return fault(
+          index, fmt::format("is {}, and the kernel goes over {}", to_string(each.type), to_string(domain_)),
+          "shape, layout and groups have to be the same, or the shape broadcast to it");
+    const auto reads = [&](const Operation& reader) {
+      return std::ranges::count(reader.operands, each.name) > 0 && member(reader.name) == nullptr;
+    };
+    const bool stored = !each.updates.empty() || std::ranges::count(workload_.outputs, each.name) > 0 ||
+                        std::ranges::any_of(workload_.operations, reads);
+    if (stored)
+      fault(index,
+            fmt::format("is {}, which the kernel computes for each element of {}, and never stores",
+                        to_string(each.type), to_string(domain_)),
+            "compute it before the kernel");
+  }
+
+  const Workload& workload_;
+  const std::vector<int>& members_;
+  TensorType domain_ = {};
+  std::vector<Fault> faults_ = {};
+};
+
+// By what communicates. The order matters for a fused AllReduce alone, which has two.
+KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operations) {
+  const auto has = [&](Kind kind) {
+    return std::ranges::any_of(operations,
+                               [&](int index) { return workload.operations[index].kind == kind; });
+  };
+  if (has(Kind::AllReduce)) return KernelKind::Scalars;
+  if (has(Kind::ReduceScatter))
+    return has(Kind::AllGather) ? KernelKind::AllReduce : KernelKind::ReduceScatter;
+  if (has(Kind::AllGather)) return KernelKind::AllGather;
+  if (has(Kind::Reduce)) return KernelKind::Reduce;
+  if (has(Kind::Broadcast)) return KernelKind::Broadcast;
+  if (has(Kind::Send)) return KernelKind::Send;
+  return KernelKind::Computation;
+}
+
+}  // namespace
+
+// Operations of a kernel follow each other (inferred() has checked it), so one pass finds the runs. Two
+// neighbouring kernels differ in their names.
+std::vector<Unit> units(const Workload& workload) {
+  std::vector<Unit> result;
+  std::string kernel;  // of the operation before
+  for (int index = 0; index < static_cast<int>(workload.operations.size()); ++index) {
+    const Operation& each = workload.operations[index];
+    if (is_given(each.kind)) continue;
+    if (each.kernel.empty() || each.kernel != kernel)
+      result.push_back({.name = each.kernel.empty() ? each.name : each.kernel, .overlap = each.overlap});
+    result.back().operations.push_back(index);
+    kernel = each.kernel;
+  }
+  for (Unit& unit : result)
+    if (!workload.operations[unit.operations[0]].kernel.empty())
+      unit.kind = kernel_kind(workload, unit.operations);
+  return result;
+}
+
+std::vector<Fault> kernel_faults(const Workload& workload, const std::vector<int>& operations) {
+  if (operations.empty()) return {{.words = "there is nothing in it", .remedy = "name operations"}};
+  return KernelCheck(workload, operations).run();
+}
+
+std::string to_string(KernelKind kind) {
+  static constexpr const char* kNames[] = {"operation",           "fused computation", "fused AllReduce",
+                                           "fused ReduceScatter", "fused AllGather",   "fused Reduce",
+                                           "fused Broadcast",     "fused Send",        "sum of scalars"};
+  return kNames[static_cast<int>(kind)];
+}
+
+}  // namespace chorale

@@ -1,0 +1,247 @@
+// The table is in the order of OperationKind, so that a row is found by its index.
+//
+// Kinds that texts do not call have rows too: inputs and constants without arguments, and pointwise
+// operations, whose expression is their text. What an argument means is in three switches, one for each
+// direction: a field is copied here, printed here, and read in tensor/language/parse_operation.cpp.
+#include "tensor/language/operation_forms.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include "ir/expression_text.h"
+#include "tensor/language/vocabulary.h"
+
+namespace chorale {
+namespace {
+
+using Kind = OperationKind;
+using Arg = ArgumentKind;
+
+// RANK and GROUP differ from rank to rank, so they are Local; WORLD and sizes are the same everywhere.
+OrError<TensorType> rank_type(const Typing&) {
+  return TensorType{.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
+}
+
+OrError<TensorType> number_type(const Typing&) {
+  return TensorType{.element = ElementType::Int32};
+}
+
+// Sizes go up to 2^48, numbers of a program to 2^31 - 1.
+OrError<TensorType> size_type(const Typing& typing) {
+  const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
+  const auto size = std::ranges::find(sizes, typing.operation.name, &WorkloadSize::name);
+  if (size == sizes.end()) return typing.fail("there is no size of that name", "declare it");
+  if (size->value > std::numeric_limits<std::int32_t>::max())
+    return typing.fail(fmt::format("{} is too large for an int32 number", size->value),
+                       "as a number, 2^31 - 1 is the most");
+  return number_type(typing);
+}
+
+// An argument with words stands behind a comma; the words are what an error expects there. One without comes
+// first, or may be left out.
+const std::vector<OperationForm>& forms() {
+  static const std::vector<OperationForm> kForms = {
+      {Kind::Input, {}, input_type},
+      {Kind::Rank, {}, rank_type},
+      {Kind::Group, {}, rank_type},
+      {Kind::Ranks, {}, number_type},
+      {Kind::Size, {}, size_type},
+      {Kind::Pointwise, {{Arg::Tensors}}, pointwise_type},
+      {Kind::MatMul, {{Arg::Tensor}, {Arg::Tensor, "and the second tensor"}}, matmul_type},
+      {Kind::Convolution,
+       {{Arg::Tensor}, {Arg::Tensor, "and the second tensor"}, {Arg::Windows}},
+       convolution_type},
+      {Kind::ReduceTensor, {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}}, reduce_tensor_type},
+      {Kind::ReduceAlong,
+       {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}, {Arg::Dimension, "and the dimension"}},
+       reduce_along_type},
+      {Kind::Transpose,
+       {{Arg::Tensor}, {Arg::Dimension, "and a dimension"}, {Arg::Dimension, "and the other dimension"}},
+       transpose_type},
+      {Kind::Reshape, {{Arg::Tensor}, {Arg::Shape, "and the shape"}}, reshape_type},
+      {Kind::Narrow,
+       {{Arg::Tensor},
+        {Arg::Dimension, "and a dimension"},
+        {Arg::Begin, "and where it begins"},
+        {Arg::Length, "and how many"}},
+       narrow_type},
+      {Kind::Concat, {{Arg::Dimension}, {Arg::Tensors, "and what is concatenated"}}, concat_type},
+      {Kind::GatherRows, {{Arg::Tensor}, {Arg::Tensor, "and the numbers of rows"}}, gather_rows_type},
+      {Kind::ScatterRows,
+       {{Arg::Tensor},
+        {Arg::Tensor, "and the numbers of rows"},
+        {Arg::Length, "and how many rows there are"}},
+       scatter_rows_type},
+      {Kind::Slice, {{Arg::Tensor}, {Arg::Slices}, {Arg::Group}}, collective_type},
+      {Kind::AllReduce,
+       {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}, {Arg::Scope}},
+       collective_type},
+      {Kind::ReduceScatter,
+       {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}, {Arg::Slices}, {Arg::Group}},
+       collective_type},
+      {Kind::AllGather, {{Arg::Tensor}}, collective_type},
+      {Kind::Reduce,
+       {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}, {Arg::Root, "and the root"}},
+       collective_type},
+      {Kind::Broadcast, {{Arg::Tensor}}, collective_type},
+      {Kind::AllToAll, {{Arg::Tensor}}, all_to_all_type},
+      {Kind::AllToAllV,
+       {{Arg::Tensor},
+        {Arg::Tensor, "and how many rows go to each rank"},
+        {Arg::Length, "and how many rows there are"}},
+       all_to_all_v_type},
+      {Kind::Send, {{Arg::Tensor}, {Arg::Shift, "and GROUP + 1 or GROUP - 1"}}, send_type},
+  };
+  return kForms;
+}
+
+// Only what the kind has arguments for is copied, so that a field that means nothing for it (a Send's
+// stride) cannot make two equal programs differ.
+void copy_field(const Operation& from, ArgumentKind argument, Operation& to) {
+  switch (argument) {
+    case Arg::Tensor:
+    case Arg::Tensors:
+      break;  // all operations have operands
+    case Arg::Reduction:
+      to.reduction = from.reduction;
+      break;
+    case Arg::Dimension:
+      to.dims = from.dims;
+      break;
+    case Arg::Shape:
+    case Arg::Begin:
+    case Arg::Length:
+      to.shape = from.shape;
+      break;
+    case Arg::Slices:
+    case Arg::Root:
+      to.layout = from.layout;
+      break;
+    case Arg::Group:
+    case Arg::Scope:
+      to.over = from.over;
+      break;
+    case Arg::Shift:
+      to.shift = from.shift;
+      break;
+    case Arg::Windows:
+      to.stride = from.stride;
+      to.padding = from.padding;
+      break;
+  }
+}
+
+// Dimensions, lengths and operands are taken one after the other, since a form may have several of each:
+// Transpose(x, 0, 1), Narrow(x, 0, 16, 8), ScatterRows(x, n, 64).
+class CallPrinter {
+ public:
+  explicit CallPrinter(const Operation& operation) : operation_(operation) {}
+
+  std::string text() {
+    for (const Argument& argument : form_of(operation_.kind).arguments) print(argument.kind);
+    return fmt::format("{}({})", to_string(operation_.kind), fmt::join(words_, ", "));
+  }
+
+ private:
+  void print(ArgumentKind argument) {
+    switch (argument) {
+      case Arg::Tensor:
+        return put(operation_.operands[operand_++]);
+      case Arg::Tensors:
+        while (operand_ < operation_.operands.size()) put(operation_.operands[operand_++]);
+        return;
+      case Arg::Reduction:
+        return put(fmt::format("\"{}\"", word_for(kReductionWords, operation_.reduction)));
+      case Arg::Dimension:
+        return put(std::to_string(operation_.dims[dimension_++]));
+      case Arg::Shape:
+        return put(to_string(operation_.shape));
+      case Arg::Begin:
+      case Arg::Length:
+        return put(to_string(operation_.shape[length_++]));
+      case Arg::Slices:
+        return put(operation_.layout.dim == kFlat ? "flat" : std::to_string(operation_.layout.dim));
+      case Arg::Root:
+        return put(std::to_string(operation_.layout.root));
+      case Arg::Group:
+      case Arg::Scope:
+        if (operation_.over != Scope::World) put(operation_.over == Scope::Group ? "GROUP" : "ACROSS");
+        return;
+      case Arg::Shift:
+        return put(operation_.shift > 0 ? "GROUP + 1" : "GROUP - 1");
+      case Arg::Windows:
+        put(fmt::format("stride = {}", operation_.stride));
+        put(fmt::format("padding = {}", operation_.padding));
+    }
+  }
+  void put(std::string word) { words_.push_back(std::move(word)); }
+
+  const Operation& operation_;
+  std::vector<std::string> words_ = {};
+  std::size_t operand_ = 0, dimension_ = 0, length_ = 0;  // of those of a kind, the next one
+};
+
+}  // namespace
+
+const OperationForm& form_of(OperationKind kind) {
+  const OperationForm& form = forms()[static_cast<std::size_t>(kind)];
+  assert(form.kind == kind);
+  return form;
+}
+
+// Kinds behind Pointwise are called by their names; those before it are declared, or have words of their own.
+std::optional<OperationKind> called_kind(std::string_view name) {
+  for (const OperationForm& form : forms())
+    if (form.kind > Kind::Pointwise && to_string(form.kind) == name) return form.kind;
+  return {};
+}
+
+std::vector<std::string> called_names() {
+  std::vector<std::string> names;
+  for (const OperationForm& form : forms())
+    if (form.kind > Kind::Pointwise) names.push_back(to_string(form.kind));
+  return names;
+}
+
+int operand_count(const OperationForm& form) {
+  const auto is = [&](ArgumentKind kind) {
+    return static_cast<int>(std::ranges::count(form.arguments, kind, &Argument::kind));
+  };
+  return is(Arg::Tensors) > 0 ? -1 : is(Arg::Tensor);
+}
+
+// All kinds have a name, operands, a type, and may update an input or be in a kernel; a constant is in none.
+Operation with_fields_of_kind(const Operation& operation) {
+  Operation result{.kind = operation.kind,
+                   .name = operation.name,
+                   .operands = operation.operands,
+                   .type = operation.type,
+                   .updates = operation.updates,
+                   .kernel = operation.kernel,
+                   .overlap = operation.overlap};
+  if (operation.kind == Kind::Input) {
+    result.state = operation.state;
+    result.scattered = operation.scattered;
+  }
+  if (operation.kind == Kind::Pointwise) {
+    result.expression = operation.expression;
+    result.casts = operation.casts;
+  }
+  if (is_constant(operation.kind)) result.kernel = result.overlap = "";
+  for (const Argument& argument : form_of(operation.kind).arguments)
+    copy_field(operation, argument.kind, result);
+  return result;
+}
+
+// What a text calls, or the expression; a cast of the result is written around it.
+std::string call_text(const Operation& operation) {
+  if (operation.kind != Kind::Pointwise) return CallPrinter(operation).text();
+  const std::string text = to_string(operation.expression, operation.operands);
+  return operation.casts ? fmt::format("Cast({}, {})", short_name(operation.type.element), text) : text;
+}
+
+}  // namespace chorale

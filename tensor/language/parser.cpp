@@ -1,0 +1,372 @@
+// Statements of the text form, from top to bottom; each function reads one rule of the grammar
+// (docs/workloads.md) and begins at its first token.
+//   workload sgd
+//   ranks 4
+//   size N = 2^20
+//   Tensor g(fp16, [N], Local)
+//   Tensor p(fp32, [N], Replicated) state
+//   avg = AllReduce("+", g) / WORLD
+//   p_ = Update(p, p - 0.01 * avg)
+//   return p_
+//
+// Declarations and operations are typed as they come (Draft::add), with errors at their own places. When
+// all is read, inferred() checks what concerns several operations; it knows operations by name only, so
+// the places of names are kept in the draft.
+#include "tensor/language/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "ir/error.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+#include "tensor/language/infer.h"
+#include "tensor/language/names.h"
+#include "tensor/language/typing.h"
+#include "tensor/language/vocabulary.h"
+
+namespace chorale {
+namespace {
+
+// Texts are untrusted: these bound the memory that a short text can ask for.
+constexpr std::size_t kMostOperators = 256, kMostParameters = 16;
+constexpr double kMostStream = 4294967295.0;
+constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
+
+}  // namespace
+
+// A setting for a size that the program does not declare is an error, since it would change nothing.
+Workload WorkloadParser::parse() {
+  heading();
+  while (!is_at("return") && !is_at_end()) statement();
+  if (takes("return")) outputs();
+  if (!is_at_end()) fail("the end of the text after what is returned");
+  for (const auto& [name, value] : settings_.sizes)
+    if (std::ranges::find(draft_.workload.sizes, name, &WorkloadSize::name) == draft_.workload.sizes.end())
+      throw InputError(file_, fmt::format("there is no size '{}' that could be {}", name, value),
+                       did_you_mean(name, size_names(), "the program declares none"));
+  return inferred(std::move(draft_.workload),
+                  [&](const std::string& name) {
+                    const auto it = draft_.places.find(name);
+                    return it == draft_.places.end() ? file_ : it->second;
+                  })
+      .or_throw();
+}
+
+// A kernel, an overlap and a size are named in errors of the whole program too (inferred), an operator is
+// not.
+std::string WorkloadParser::new_name(const std::string& what) {
+  const Token token = now();
+  const std::string name = private_name(what);
+  draft_.places[name] = place(file_, token);
+  return name;
+}
+
+std::string WorkloadParser::private_name(const std::string& what) {
+  if (now().kind != Token::Kind::Name) fail(fmt::format("a name for {}", what));
+  const Token token = take();
+  const std::string name(token.text);
+  if (const std::string flaw = name_flaw(name); !flaw.empty())
+    fail_at(token, fmt::format("the name {} {}", shown_token(token), flaw), "choose another one");
+  return name;
+}
+
+// Before the first statement is read: temporary operations are called avg_1, avg_2, which a later
+// statement may be called, too.
+void WorkloadParser::check_all_words() {
+  for (std::size_t k = 0; k < tokens_.size(); ++k) {
+    if (tokens_[k].kind == Token::Kind::Name) draft_.taken.emplace(tokens_[k].text);
+    if (is(tokens_[k], "Random") && k + 2 < tokens_.size() && tokens_[k + 2].whole >= next_stream_ &&
+        static_cast<double>(tokens_[k + 2].whole) < kMostStream)
+      next_stream_ = tokens_[k + 2].whole + 1;
+  }
+}
+
+// Ranks and groups of the settings win over those of the text, as sizes do; the text's are still checked.
+void WorkloadParser::heading() {
+  expect("workload", "and the program's name first");
+  draft_.workload.name = private_name("the program");
+  draft_.places[""] = place(file_, tokens_[0]);
+  draft_.workload.ranks = settings_.ranks > 0 ? settings_.ranks : 2;
+  draft_.workload.groups = settings_.groups > 0 ? settings_.groups : 1;
+  while (is_at("ranks") || is_at("groups")) {
+    const bool ranks = take().text == "ranks";
+    const int number = static_cast<int>(whole(ranks ? "how many ranks" : "how many groups", 1, kMostRanks));
+    if (ranks && settings_.ranks <= 0) draft_.workload.ranks = number;
+    if (!ranks && settings_.groups <= 0) draft_.workload.groups = number;
+  }
+  const Workload& all = draft_.workload;
+  if (std::int64_t{all.ranks} * all.groups > std::int64_t{kMostRanks})
+    fail_at(tokens_[0],
+            fmt::format("{} in each of {}", counted(all.ranks, "rank"), counted(all.groups, "group")),
+            fmt::format("there are 1 to {} in all", kMostRanks));
+}
+
+std::vector<std::string> WorkloadParser::size_names() const {
+  std::vector<std::string> names;
+  for (const WorkloadSize& size : draft_.workload.sizes) names.push_back(size.name);
+  return names;
+}
+
+void WorkloadParser::sizes() {
+  take();
+  do size();
+  while (takes(","));
+}
+
+// A setting wins over the text's value, which is read all the same.
+void WorkloadParser::size() {
+  const Token token = now();
+  const std::string name = new_name("the size");
+  expect("=", "and a number");
+  if (draft_.workload.sizes.size() >= kMostSizes)
+    fail_at(token, "one size too many", fmt::format("{} are the most", kMostSizes));
+  WorkloadSize size{.name = name, .value = product().value};
+  if (const auto given = settings_.sizes.find(name); given != settings_.sizes.end())
+    size.value = given->second;
+  if (size.value < 1 || size.value > kMostElements)
+    fail_at(token, fmt::format("the size {} is {}", name, size.value),
+            fmt::format("sizes are 1 to {}", kMostElements));
+  draft_.workload.sizes.push_back(std::move(size));
+}
+
+// 4*H*S: the factor 4, the sizes H and S, and the value of all of it, in normal form (sizes sorted).
+Extent WorkloadParser::product() {
+  Extent extent;
+  do {
+    const Token token = now();
+    std::int64_t value = 0;
+    if (token.kind == Token::Kind::Name) {
+      value = size_value(take());
+      extent.sizes.emplace_back(token.text);
+    } else {
+      value = power();
+      extent.factor = multiplied(token, extent.factor, value);
+    }
+    extent.value = multiplied(token, extent.value, value);
+  } while (takes("*"));
+  std::ranges::sort(extent.sizes);
+  return extent;
+}
+
+// 2^20. Multiplied step by step, so that the product stops at the limit and does not wrap.
+std::int64_t WorkloadParser::power() {
+  const Token token = now();
+  const std::int64_t base = whole("a number or a size", 1, kMostWhole);
+  if (!takes("^")) return base;
+  std::int64_t result = 1;
+  for (std::int64_t left = whole("the exponent", 0, 62); left > 0; --left)
+    result = multiplied(token, result, base);
+  return result;
+}
+
+std::int64_t WorkloadParser::multiplied(const Token& token, std::int64_t a, std::int64_t b) const {
+  if (a < 1 || b < 1 || a > kMostWhole / b)
+    fail_at(token, "the product is too large", fmt::format("{} is the most", kMostWhole));
+  return a * b;
+}
+
+std::int64_t WorkloadParser::size_value(const Token& token) const {
+  const auto size = std::ranges::find(draft_.workload.sizes, token.text, &WorkloadSize::name);
+  if (size == draft_.workload.sizes.end())
+    fail_at(token, fmt::format("there is no size {}", shown_token(token)),
+            did_you_mean(std::string(token.text), size_names(), "write \"size NAME = NUMBER\" before"));
+  return size->value;
+}
+
+// Tensor m(fp32, [N, 4*H], Replicated) state; a Scalar may leave its layout out.
+void WorkloadParser::declaration() {
+  const bool scalar = take().text == "Scalar";
+  Operation input{.kind = OperationKind::Input, .name = new_name("the tensor")};
+  const std::string where = draft_.places[input.name];
+  expect("(", "and an element type");
+  input.type.element = element();
+  if (!scalar) {
+    expect(",", "and the shape");
+    input.type.shape = shape();
+  }
+  if (!scalar || is_at(",")) {
+    expect(",", "and the layout");
+    layout(input.type);
+  }
+  expect(")", "after the layout");
+  while (is_at("state") || is_at("scattered"))
+    (take().text == "state" ? input.state : input.scattered) = true;
+  draft_.add(std::move(input), where);
+}
+
+ElementType WorkloadParser::element() {
+  const auto words = std::span<const Named<ElementType>>(kElementWords).first(kWorkloadElementWords);
+  const std::optional<ElementType> type = value_in(words, now().text);
+  if (!type || now().kind != Token::Kind::Name)
+    fail("an element type: fp64, fp32, fp16, bf16, e4m3, e5m2 or int32");
+  take();
+  return *type;
+}
+
+// [N, 4*H]; [] is a scalar.
+TensorShape WorkloadParser::shape() {
+  TensorShape shape;
+  expect("[", "and the sides");
+  while (!is_at("]")) {
+    if (!shape.empty()) expect(",", "or ']' after a side");
+    if (shape.size() >= kMostDimensions) fail("']'", fmt::format("{} sides are the most", kMostDimensions));
+    shape.push_back(product());
+  }
+  take();
+  return shape;
+}
+
+// Replicated, Local, Sliced(1), Sliced(flat), Rooted(0); and of groups, with what they have the same of:
+// "Replicated EACH GROUP", "Local GROUP 1..3".
+void WorkloadParser::layout(TensorType& type) {
+  if (takes("Replicated")) {
+    type.layout = {};
+  } else if (takes("Local")) {
+    type.layout = {.kind = LayoutKind::Local};
+  } else if (takes("Sliced")) {
+    expect("(", "and a dimension, or flat");
+    type.layout = sliced();
+    expect(")", "after the dimension");
+  } else if (takes("Rooted")) {
+    expect("(", "and a rank");
+    type.layout = {.kind = LayoutKind::Rooted, .root = static_cast<int>(whole("a rank", 0, kMostRanks - 1))};
+    expect(")", "after the rank");
+  } else {
+    fail("a layout: Replicated, Local, Sliced(dimension), Sliced(flat) or Rooted(rank)");
+  }
+  const bool each = takes("EACH");
+  if (each && !is_at("GROUP")) fail("GROUP");
+  if (takes("GROUP")) groups(type);
+  type.each = each;
+}
+
+// GROUP: all groups; GROUP 2: one; GROUP 1..3: these.
+void WorkloadParser::groups(TensorType& type) {
+  const int last = draft_.workload.groups - 1;
+  type.scope = Scope::Group;
+  type.last_group = last;
+  if (now().kind != Token::Kind::Number) return;
+  type.first_group = type.last_group = static_cast<int>(whole("a group", 0, last));
+  if (takes("..")) type.last_group = static_cast<int>(whole("the last group", type.first_group, last));
+}
+
+TensorLayout WorkloadParser::sliced() {
+  if (takes("flat")) return {.kind = LayoutKind::Sliced, .dim = kFlat};
+  return {.kind = LayoutKind::Sliced,
+          .dim = static_cast<int>(whole("flat, or a dimension", 0, kMostDimensions - 1))};
+}
+
+// By the first token. Words that begin a statement are reserved, so no name can be taken for one.
+void WorkloadParser::statement() {
+  if (is_at("ranks") || is_at("groups"))
+    fail("a statement", "ranks and groups stand right after the program's name");
+  if (is_at("size")) return sizes();
+  if (is_at("op")) return operator_definition();
+  if (is_at("Tensor") || is_at("Scalar")) return declaration();
+  if (is_at("kernel") || is_at("overlap")) return block();
+  assignment();
+}
+
+// kernel NAME { ... } and overlap NAME { ... }. An overlap may hold kernels; nothing else nests.
+void WorkloadParser::block() {
+  const bool kernel = take().text == "kernel";
+  std::string& mine = kernel ? draft_.kernel : draft_.overlap;
+  mine = new_name(kernel ? "the kernel" : "the overlap");
+  expect("{", "and operations");
+  if (is_at("}")) fail("an operation of " + mine);
+  while (!takes("}")) {
+    if (is_at_end()) fail(fmt::format("'}}' after the operations of {}", mine));
+    if (is_at("kernel") && !kernel)
+      block();
+    else
+      assignment();
+  }
+  mine.clear();
+}
+
+// An expression that is one call takes the statement's name (rename_last); of any other a pointwise
+// operation is made, and calls inside of it keep their temporary names.
+void WorkloadParser::assignment() {
+  if (now().kind != Token::Kind::Name || is_reserved(now().text))
+    fail(draft_.kernel.empty() && draft_.overlap.empty() ? "a statement: a declaration, or NAME = ..."
+                                                         : "an operation, NAME = ..., or '}'");
+  const Token token = now();
+  name_ = private_name("the result");
+  expect("=", fmt::format("after '{}'", name_));
+  if (find(draft_.workload, name_) != nullptr)
+    fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
+            "give the result a name of its own");
+  draft_.places[name_] = place(file_, token);
+  // Errors of what the statement is made of name the statement.
+  draft_.statement = name_;
+  const Value value = expression();
+  if (value.made)
+    rename_last();
+  else
+    add(pointwise(name_, value.term), token);
+  draft_.statement.clear();
+}
+
+// The operation was added under a temporary name, before it was known that it is all of the statement.
+void WorkloadParser::rename_last() {
+  Operation& last = draft_.workload.operations.back();
+  draft_.places[name_] = draft_.places[last.name];
+  last.name = name_;
+}
+
+// As many as there can be operations; inferred() refuses one that is there twice.
+void WorkloadParser::outputs() {
+  std::vector<std::string>& outputs = draft_.workload.outputs;
+  do {
+    if (now().kind != Token::Kind::Name) fail("a name of what is returned");
+    if (outputs.size() >= kMostOperations) fail("an end of what is returned");
+    outputs.push_back(operand(take()));
+  } while (takes(","));
+}
+
+// op NAME(a, b) = expression. Parsed once, with the parameters as operands; operators see neither tensors
+// nor sizes, so what they mean does not depend on where they are applied.
+void WorkloadParser::operator_definition() {
+  take();
+  const Token token = now();
+  Operator defined{.name = private_name("the operator")};
+  if (find_operator(defined.name) != nullptr)
+    fail_at(token, fmt::format("there is an operator '{}' already", defined.name), "choose another name");
+  if (operators_.size() >= kMostOperators)
+    fail_at(token, "one operator too many", fmt::format("{} are the most", kMostOperators));
+  expect("(", "and parameters");
+  while (!is_at(")")) {
+    if (!parameters_.empty()) expect(",", "or ')' after a parameter");
+    if (parameters_.size() >= kMostParameters)
+      fail("')'", fmt::format("{} parameters are the most", kMostParameters));
+    const Token parameter = now();
+    const std::string name = private_name("a parameter");
+    if (std::ranges::count(parameters_, name) > 0)
+      fail_at(parameter, fmt::format("'{}' is a parameter already", name), "choose another name");
+    parameters_.push_back(name);
+  }
+  take();
+  expect("=", "and an expression of the parameters");
+  in_operator_ = true;
+  streams_ = 0;
+  defined.parameters = static_cast<int>(parameters_.size());
+  defined.term = expression().term;
+  defined.streams = streams_;
+  in_operator_ = false;
+  parameters_.clear();
+  operators_.push_back(std::move(defined));
+}
+
+const WorkloadParser::Operator* WorkloadParser::find_operator(std::string_view name) const {
+  const auto it = std::ranges::find(operators_, name, &Operator::name);
+  return it == operators_.end() ? nullptr : &*it;
+}
+
+Workload parse_workload(std::string_view text, const std::string& file, const WorkloadSettings& settings) {
+  return WorkloadParser(text, file, settings).parse();
+}
+
+}  // namespace chorale

@@ -1,0 +1,117 @@
+// The reader of the text form, in parts: statements (tensor/language/parser.cpp), names and calls in expressions,
+// whose grammar is in ir/expression_text.h (tensor/language/parse_expression.cpp), and calls of operations
+// (tensor/language/parse_operation.cpp).
+//
+// Recursive descent; docs/workloads.md has the grammar, and each function is a rule of it. Types are inferred
+// as operations come, since what is short for several may depend on them (Norm). Nothing separates
+// statements: each begins with a name or a word of its own, which nothing else goes on with.
+//
+// A call of an operation inside an expression becomes an operation with a name of its own. Where it is all of
+// the statement, it is given the statement's name.
+//
+// An operator of the user is parsed once, with its parameters as operands "%0", "%1", and random numbers of
+// streams that are counted down from -1; where it is applied, both are replaced. So however operators are
+// nested, each costs no more than what it stands for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/expression_text.h"
+#include "tensor/language/draft.h"
+#include "tensor/language/operation_forms.h"
+#include "tensor/language/text.h"
+
+namespace chorale {
+
+class WorkloadParser : ExpressionReader {
+ public:
+  WorkloadParser(std::string_view text, const std::string& file, const WorkloadSettings& settings)
+      : ExpressionReader(text, file, false), settings_(settings) {
+    check_all_words();
+  }
+  Workload parse();
+
+ private:
+  struct Operator {
+    std::string name = {};
+    int parameters = 0;
+    Term term = {};
+    int streams = 0;
+  };
+
+  // Words.
+  std::string new_name(const std::string& what);
+  // One that no error of the whole program is about.
+  std::string private_name(const std::string& what);
+  // Names that temporary operations may not take, and streams of random numbers that dropouts may not.
+  void check_all_words();
+
+  // Heading, sizes, declarations.
+  void heading();
+  std::vector<std::string> size_names() const;
+  // size NAME = product {"," NAME = product}
+  void sizes();
+  void size();
+  // factor {"*" factor}; a factor is a number, a power of one, or a size.
+  Extent product();
+  std::int64_t power();
+  std::int64_t multiplied(const Token& token, std::int64_t a, std::int64_t b) const;
+  std::int64_t size_value(const Token& token) const;
+  // Tensor NAME(element, [sides], layout) and Scalar NAME(element) or (element, layout)
+  void declaration();
+  ElementType element() override;
+  TensorShape shape();
+  void layout(TensorType& type);
+  void groups(TensorType& type);
+  TensorLayout sliced();
+
+  // Statements.
+  void statement();
+  void block();
+  // NAME = expression
+  void assignment();
+  void rename_last();
+  void outputs();
+  // op NAME(parameters) = expression
+  void operator_definition();
+  const Operator* find_operator(std::string_view name) const;
+
+  // Expressions.
+  Term name() override;
+  // The name of an operation that is there.
+  std::string operand(const Token& token) const;
+  Value call(const Token& token) override;
+  std::vector<std::string> call_names() const override;
+  Value of_rows_call(const Token& token);
+  Value dropout(const Token& token);
+  Value apply_operator(const Token& token, const Operator& user);
+
+  // Operations.
+  void add(Operation operation, const Token& token) { draft_.add(std::move(operation), place(file_, token)); }
+  std::string tensor_argument(const Token& token);
+  Value update(const Token& token);
+  Value made(Operation operation, const Token& token);
+  Value operation_call(const Token& token, OperationKind kind);
+  ReduceOp reduction();
+  int dimension();
+  void read(ArgumentKind, Operation&, const Token&);
+  // {"," ("stride" | "padding") "=" number}
+  void windows(Operation& operation);
+  Scope scope(bool may_be_across);
+  int shift();
+
+  const WorkloadSettings& settings_;
+  Draft draft_ = {};
+  std::string name_ = {};  // of the statement
+  std::vector<Operator> operators_ = {};
+  std::vector<std::string> parameters_ = {};  // of the operator that is defined
+  bool in_operator_ = false;
+  int streams_ = 0;               // of the operator that is defined
+  std::int64_t next_stream_ = 0;  // of random numbers
+};
+
+}  // namespace chorale

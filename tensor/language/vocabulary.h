@@ -1,0 +1,17 @@
+// Names of the text form beside those of expressions (ir/expression_words.h), for its reader and its printer.
+#pragma once
+
+#include "ir/expression_words.h"
+#include "tensor/language/workload.h"
+
+namespace chorale {
+
+inline constexpr Named<ReduceOp> kReductionWords[] = {
+    {ReduceOp::Sum, "+"}, {ReduceOp::Min, "min"}, {ReduceOp::Max, "max"}};
+
+inline constexpr Named<OperationKind> kConstantWords[] = {
+    {OperationKind::Rank, "RANK"}, {OperationKind::Group, "GROUP"}, {OperationKind::Ranks, "WORLD"}};
+// Functions composed of reductions along a dimension.
+inline constexpr std::string_view kRowWords[] = {"Mean", "Softmax", "RMSNorm", "LayerNorm"};
+
+}  // namespace chorale

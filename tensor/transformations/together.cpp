@@ -1,0 +1,243 @@
+// Operations that are done as one are brought together first: what lies between the first and the last of
+// them and depends on one goes behind, all else stays where it is, and they come where the last one was. This
+// is possible unless something outside depends on one of them and another one depends on it. Kernels and
+// overlaps are moved as a whole. Of a, u, x and b, where x reads a, fusing a and b makes u, a, b, x.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+#include "tensor/language/kernels.h"
+#include "tensor/transformations/edit.h"
+#include "tensor/transformations/transform.h"
+
+namespace chorale {
+namespace {
+
+// Operations that are moved as a whole: indices in the list, in order.
+using Block = std::vector<int>;
+
+// Those of the list, with the members as one, wherever they are: its index is that of its last member.
+struct Blocks {
+  std::vector<Block> list = {};
+  int members = -1;
+};
+
+// One pass: members are gathered where the last of them stands, all else forms blocks of one kernel, one
+// overlap or one operation.
+Blocks blocks_around(const Workload& workload, const std::vector<int>& members) {
+  Blocks blocks;
+  const int count = static_cast<int>(workload.operations.size());
+  const auto run = [&](int i) {
+    const Operation& operation = workload.operations[i];
+    return operation.overlap.empty() ? std::pair("kernel", operation.kernel)
+                                     : std::pair("overlap", operation.overlap);
+  };
+  int last = -1;  // index of the last block's last operation
+  for (int i = 0; i < count; ++i) {
+    if (i == members.back()) {
+      blocks.members = static_cast<int>(blocks.list.size());
+      blocks.list.push_back(members);
+    } else if (!std::ranges::binary_search(members, i)) {
+      if (i > 0 && last == i - 1 && !run(i).second.empty() && run(i) == run(i - 1))
+        blocks.list.back().push_back(i);
+      else
+        blocks.list.push_back({i});
+      last = i;
+    }
+  }
+  return blocks;
+}
+
+// For each operation those that come before it: what it reads, and of an update all that reads the input.
+// Edges of the dependency graph, with anti-dependences: an update comes after all that read its input's
+// old value.
+std::vector<std::set<int>> what_precedes(const Workload& workload) {
+  std::map<std::string, int> places;
+  std::vector<std::set<int>> before(workload.operations.size());
+  std::map<std::string, std::vector<int>> reads;
+  for (int i = 0; i < static_cast<int>(workload.operations.size()); ++i) {
+    const Operation& operation = workload.operations[i];
+    for (const std::string& operand : operation.operands) {
+      before[i].insert(places.at(operand));
+      reads[operand].push_back(i);
+    }
+    for (const int reader : reads[operation.updates])
+      if (reader != i) before[i].insert(reader);
+    places[operation.name] = i;
+  }
+  return before;
+}
+
+bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Block& b) {
+  return std::ranges::any_of(
+      b, [&](int i) { return std::ranges::any_of(a, [&](int j) { return before[i].contains(j); }); });
+}
+
+// `from` leads from a block that depends on the members to the block through which it does, and so on, to the
+// members. One of these that the members depend on would have to stand before and after them; its path names
+// the operations that close the circle. All others keep their order, so a program that has its members
+// together already comes out as it was.
+OrError<Workload> brought_together(const Workload& workload, const std::vector<int>& members,
+                                   const std::string& where) {
+  const Blocks blocks = blocks_around(workload, members);
+  const auto before = what_precedes(workload);
+  const int count = static_cast<int>(blocks.list.size());
+  // Blocks that depend on the members. They all come before the members' block, or else need not be moved.
+  std::vector<int> from(count, -1);  // the block which they depend on
+  for (int b = 0; b < count; ++b) {
+    if (b == blocks.members) continue;
+    if (precedes(before, members, blocks.list[b])) from[b] = blocks.members;
+    for (int a = 0; a < b && from[b] < 0; ++a)
+      if (a != blocks.members && from[a] >= 0 && precedes(before, blocks.list[a], blocks.list[b]))
+        from[b] = a;
+    if (from[b] < 0 || b > blocks.members || !precedes(before, blocks.list[b], members)) continue;
+    std::string path = workload.operations[blocks.list[b].front()].name;
+    for (int a = from[b]; a != blocks.members; a = from[a])
+      path = fmt::format("{}, {}", workload.operations[blocks.list[a].front()].name, path);
+    return InputError(
+        where,
+        fmt::format("{} would have to come before and after them: it reads them, and they read it", path),
+        "take it in, too, or leave out what reads it");
+  }
+
+  Workload result = workload;
+  result.operations.clear();
+  const auto append = [&](int b) {
+    for (const int i : blocks.list[b]) result.operations.push_back(workload.operations[i]);
+  };
+  for (int b = 0; b < blocks.members; ++b)
+    if (from[b] < 0) append(b);
+  append(blocks.members);
+  for (int b = 0; b < blocks.members; ++b)
+    if (from[b] >= 0) append(b);
+  for (int b = blocks.members + 1; b < count; ++b) append(b);
+  return result;
+}
+
+// In the order in which kernels have them: a collective that leaves parts first, one that makes them whole
+// last.
+// Ranks 0, 1, 2 are stable, so computations keep their order; a ReduceScatter that reads a member is not
+// first, and kernel_faults() says so.
+std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> members) {
+  const auto before = what_precedes(workload);
+  const auto rank = [&](int i) {
+    const OperationKind kind = workload.operations[i].kind;
+    const auto depends = [&](int a, int b) { return before[a].contains(b); };
+    const bool first = kind == OperationKind::ReduceScatter || kind == OperationKind::Reduce;
+    if (first && std::ranges::none_of(members, [&](int m) { return depends(i, m); })) return 0;
+    if (!first && is_communication(kind) &&
+        std::ranges::none_of(members, [&](int m) { return depends(m, i); }))
+      return 2;
+    return 1;
+  };
+  std::vector<int> order;
+  for (const int wanted : {0, 1, 2})
+    for (const int i : members)
+      if (rank(i) == wanted) order.push_back(i);
+  return order;
+}
+
+MaybeError check_members(const Workload& workload, const std::vector<int>& members,
+                         const std::string& where) {
+  if (members.size() < 2) return InputError(where, "two operations or more are done as one");
+  for (const int i : members) {
+    const Operation& operation = workload.operations[i];
+    if (is_given(operation.kind))
+      return InputError(where, fmt::format("{} is {}, for which nothing is done", operation.name,
+                                           to_string(operation.kind)));
+    if (!operation.overlap.empty())
+      return InputError(where,
+                        fmt::format("{} is overlapped in {} already", operation.name, operation.overlap));
+  }
+  return {};
+}
+
+// Kernels of which some operations are members and others are not.
+// A kernel is one launch: one part of it cannot be moved away from the other.
+MaybeError check_whole_kernels(const Workload& workload, const std::vector<int>& members,
+                               const std::string& where) {
+  for (int i = 0; i < static_cast<int>(workload.operations.size()); ++i) {
+    const Operation& outside = workload.operations[i];
+    if (outside.kernel.empty() || std::ranges::binary_search(members, i)) continue;
+    for (const int m : members)
+      if (const Operation& inside = workload.operations[m]; inside.kernel == outside.kernel)
+        return InputError(
+            where,
+            fmt::format("{} is in the kernel {}, and so is {}", inside.name, inside.kernel, outside.name),
+            fmt::format("name {} as a whole", inside.kernel));
+  }
+  return {};
+}
+
+OrError<std::vector<int>> members_for(const Workload& workload, const std::vector<std::string>& names,
+                                      const std::string& where) {
+  OrError<std::vector<int>> members = places_for(workload, names, where);
+  if (!members) return members;
+  if (auto error = check_members(workload, *members, where)) return *error;
+  if (auto error = check_whole_kernels(workload, *members, where)) return *error;
+  return members;
+}
+
+bool is_kernel_of(const Workload& workload, const std::string& name, const std::vector<int>& members) {
+  return std::ranges::any_of(members, [&](int i) { return workload.operations[i].kernel == name; });
+}
+
+// Where operations of these names are now.
+std::vector<int> places_now(const Workload& before, const std::vector<int>& members, const Workload& after) {
+  std::vector<int> places;
+  for (const int i : members) places.push_back(place(after, before.operations[i].name));
+  std::ranges::sort(places);
+  return places;
+}
+
+}  // namespace
+
+OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>& operations,
+                       const std::string& kernel) {
+  const std::string where = "fuse " + kernel;
+  const OrError<std::vector<int>> named = members_for(workload, operations, where);
+  if (!named) return named.error();
+  const std::vector<int>& members = *named;
+  if (!is_kernel_of(workload, kernel, members))
+    if (auto error = check_new_name(workload, kernel, where)) return *error;
+
+  OrError<Workload> together = brought_together(workload, members, where);
+  if (!together) return together;
+  Workload& result = *together;
+  const std::vector<int> now = places_now(workload, members, result);
+  // The places stay those of the members, and only their order changes.
+  const Workload moved = result;
+  int at = now.front();
+  for (const int i : in_kernel_order(moved, now)) {
+    result.operations[at] = moved.operations[i];
+    result.operations[at++].kernel = kernel;
+  }
+  if (const auto faults = kernel_faults(result, now); !faults.empty())
+    return InputError(where, faults.front());
+  return rewritten(workload, std::move(result), where);
+}
+
+OrError<Workload> overlap(const Workload& workload, const std::vector<std::string>& units_of_it,
+                          const std::string& name) {
+  const std::string where = "overlap " + name;
+  const OrError<std::vector<int>> named = members_for(workload, units_of_it, where);
+  if (!named) return named.error();
+  const std::vector<int>& members = *named;
+  if (auto error = check_new_name(workload, name, where)) return *error;
+
+  OrError<Workload> together = brought_together(workload, members, where);
+  if (!together) return together;
+  Workload& result = *together;
+  for (const int i : places_now(workload, members, result)) result.operations[i].overlap = name;
+  std::vector<Unit> overlapped;
+  for (Unit& unit : units(result))
+    if (unit.overlap == name) overlapped.push_back(std::move(unit));
+  if (const auto faults = overlap_faults(result, overlapped); !faults.empty())
+    return InputError(where, faults.front());
+  return rewritten(workload, std::move(result), where);
+}
+
+}  // namespace chorale

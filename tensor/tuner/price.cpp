@@ -1,0 +1,342 @@
+// Units are opened (their points not chosen yet), runs of overlapped units are settled together, and the
+// program's time is the sum over runs.
+//
+// The choice in a run is by coordinate descent: for each number of pieces, one collective's point at a
+// time is changed while the run gets shorter. Points of one run interact only through the pipeline's
+// longest stage, and a frontier has few points.
+#include "tensor/tuner/price.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/error.h"
+#include "tensor/tuner/unit_work.h"
+
+namespace chorale {
+namespace {
+
+double longest(const UnitPrice& unit) {
+  return std::max({unit.moved_us, unit.memory_us, unit.compute_us});
+}
+
+struct PointTime {
+  double steps_us = 0, moved_us = 0;
+};
+
+// A simulated time of 0 bytes is the part that does not shrink with pieces: steps. The rest is moved
+// bytes.
+PointTime time_of_point(const CollectivePrice& price, std::size_t point, double bytes) {
+  if (!price.simulated) {
+    const double steps_us = price.points[point].steps * price.link.alpha_us;
+    return {steps_us, time_us(price.points[point], price.link, bytes) - steps_us};
+  }
+  const double steps_us = price.simulated(point, 0);
+  return {steps_us, std::max(0.0, price.simulated(point, bytes) - steps_us)};
+}
+
+// One of a number of choices.
+struct Pick {
+  std::size_t count = 1, at = 0;
+};
+
+struct OpenCollective {
+  std::string name = {};
+  const CollectivePrice* price = nullptr;
+  std::vector<PointTime> times = {};  // of its points
+  Pick pick = {};
+};
+
+// A unit whose points are not chosen yet.
+struct OpenUnit {
+  UnitPrice fixed = {};
+  std::vector<OpenCollective> collectives = {};
+
+  UnitPrice settled() const {
+    UnitPrice result = fixed;
+    for (const OpenCollective& each : collectives) {
+      result.steps_us += each.times[each.pick.at].steps_us;
+      result.moved_us += each.times[each.pick.at].moved_us;
+      result.points.push_back(each.price->points[each.pick.at]);
+    }
+    return result;
+  }
+};
+
+class OpenRun {
+ public:
+  OpenRun(const std::vector<UnitWork>& run, const WorkloadPrices& prices, const Execution& given)
+      : device_(prices.device), overlap_(run.front().unit.overlap) {
+    std::int64_t handed_over = 1;
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      units_.push_back(opened(run[i], prices, given));
+      if (i + 1 < run.size()) handed_over = std::max(handed_over, run[i].handed_over);
+    }
+    for (const OpenUnit& unit : units_) communicating_ += !unit.collectives.empty();
+    beside_ = run.front().beside;
+    if (run.size() == 1 || beside_) return;
+    possible_ = possible_pieces(handed_over, device_);
+    if (const int number = pieces_of(given, overlap_); number > 0) possible_ = {number};
+  }
+
+  // Each number of pieces begins with what is best for each collective alone; what another number led to
+  // is not taken over, so the result does not depend on the order of the numbers.
+  RunPrice best(Execution& chosen) {
+    // One number if the execution gives it, or if nothing is handed over.
+    const std::vector<OpenUnit> alone = units_;
+    std::vector<OpenUnit> best = alone;
+    double least = -1;
+    int pieces = 1;
+    for (const int number : possible_) {
+      pieces_ = number;
+      units_ = alone;
+      const double us = improve();
+      if (least >= 0 && us >= least) continue;
+      least = us;
+      best = units_;
+      pieces = number;
+    }
+    units_ = std::move(best);
+    pieces_ = pieces;
+    RunPrice result{.overlap = overlap_, .us = us()};
+    for (const OpenUnit& unit : units_) {
+      result.units.push_back(unit.settled());
+      for (const OpenCollective& each : unit.collectives)
+        if (has_algorithm(each.price->kind))
+          chosen.points.push_back({.operation = each.name, .cost = each.price->points[each.pick.at]});
+    }
+    if (units_.size() > 1) {
+      result.pieces = pieces_;
+      chosen.pieces.push_back({.overlap = overlap_, .pieces = result.pieces});
+    }
+    return result;
+  }
+
+ private:
+  // Changes one point after the other as long as that makes the run shorter; how long it is then.
+  double improve() {
+    double least = us();
+    for (bool better = true; better;) {
+      better = false;
+      for (OpenUnit& unit : units_)
+        for (OpenCollective& each : unit.collectives) {
+          std::size_t best = each.pick.at;
+          for (std::size_t i = 0; i < each.pick.count; ++i) {
+            each.pick.at = i;
+            if (const double now = us(); now < least * (1 - 1e-12)) least = now, best = i, better = true;
+          }
+          each.pick.at = best;
+        }
+    }
+    return least;
+  }
+
+  // With the points that are best for each collective by itself, or that are given.
+  static OpenUnit opened(const UnitWork& work, const WorkloadPrices& prices, const Execution& given) {
+    const DeviceNumbers& device = prices.device;
+    OpenUnit result;
+    result.fixed = {
+        .name = work.unit.name,
+        .launch_us = device.launch_us,
+        .memory_us = static_cast<double>(work.read + work.written) / (1e3 * device.memory_gbs),
+        // Times of the three kinds of arithmetic add up. 1e12 operations per second are 1e6 per microsecond.
+        .compute_us = (work.product_flops / device.product_tflops + work.flops / device.compute_tflops +
+                       work.double_flops / device.double_tflops) /
+                      1e6};
+    for (const CollectiveWork& collective : work.collectives)
+      result.collectives.push_back(opened(collective, prices, given));
+    return result;
+  }
+  // A point that is given cannot be changed: it has no other choices.
+  static OpenCollective opened(const CollectiveWork& collective, const WorkloadPrices& prices,
+                               const Execution& given) {
+    const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
+    OpenCollective result{.name = collective.name, .price = price};
+    for (std::size_t i = 0; i < price->points.size(); ++i)
+      result.times.push_back(time_of_point(*price, i, static_cast<double>(collective.block_bytes)));
+    result.pick.count = price->points.size();
+    const auto alone = [](const PointTime& time) { return time.steps_us + time.moved_us; };
+    result.pick.at =
+        static_cast<std::size_t>(std::ranges::min_element(result.times, {}, alone) - result.times.begin());
+    const Cost* const cost = point_of(given, collective.name);
+    if (cost == nullptr) return result;
+    result.pick.at =
+        static_cast<std::size_t>(std::ranges::find(price->points, *cost) - price->points.begin());
+    result.pick.count = 0;  // no other one
+    return result;
+  }
+
+  // A pipeline of p pieces over stages of times t_i: the first piece goes through all of them, and p - 1
+  // more follow at the pace of the slowest: sum(t_i) + (p - 1) max(t_i), with t_i of one piece. Memory is
+  // shared by all stages, so their traffic together is a bound.
+  double us() const {
+    if (units_.size() == 1) return units_[0].settled().us();
+    // Communication and computation side by side: the longer of the two, and one launch more.
+    if (beside_) {
+      double moved = 0, computed = 0;
+      for (const OpenUnit& open : units_)
+        (open.collectives.empty() ? computed : moved) += open.settled().us();
+      return std::max(moved, computed) + device_.launch_us;
+    }
+    const double pieces = pieces_;
+    // One communication takes its steps once, whatever the pieces are. Several hand pieces to each other, so
+    // each piece takes the steps of each.
+    const bool cut = communicating_ > 1;
+    double steps = 0, all = 0, slowest = 0, memory = 0;
+    for (const OpenUnit& open : units_) {
+      const UnitPrice unit = open.settled();
+      const double piece = longest(unit) / pieces + (cut ? unit.steps_us : 0);
+      if (!cut) steps += unit.steps_us;
+      all += piece;
+      slowest = std::max(slowest, piece);
+      memory += unit.memory_us;
+    }
+    const double pipeline = all + (pieces - 1) * slowest;
+    const double links = pieces * static_cast<double>(units_.size() - 1);
+    return device_.launch_us + steps + std::max(pipeline, memory) + links * device_.piece_us;
+  }
+
+  const DeviceNumbers& device_;
+  const std::string overlap_;
+  std::vector<OpenUnit> units_ = {};
+  int communicating_ = 0;
+  bool beside_ = false;
+  std::vector<int> possible_ = {1};
+  int pieces_ = 1;
+};
+
+// Why it has no price, carried out as is given; "": it has one.
+std::string why_none(const CollectiveWork& collective, const WorkloadPrices& prices, const Execution& given) {
+  const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
+  if (price == nullptr)
+    return fmt::format("there is none of {} among the ranks of {}, which {} asks for",
+                       to_string(collective.kind),
+                       collective.scope == Scope::World   ? "the world"
+                       : collective.scope == Scope::Group ? "a group"
+                                                          : "one number in all groups",
+                       collective.name);
+  const Cost* const cost = point_of(given, collective.name);
+  if (cost == nullptr || std::ranges::find(price->points, *cost) != price->points.end()) return "";
+  return fmt::format("{} has no point of {} steps and {}/{} rounds", collective.name, cost->steps,
+                     cost->rounds, cost->chunks);
+}
+
+std::string why_none(const std::vector<UnitWork>& units, const WorkloadPrices& prices,
+                     const Execution& given) {
+  for (const UnitWork& unit : units)
+    for (const CollectiveWork& collective : unit.collectives)
+      if (std::string why = why_none(collective, prices, given); !why.empty()) return why;
+  return "";
+}
+
+// Requires that each collective has a price.
+// A run ends where the overlap changes; units of no overlap are runs of their own.
+WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, const Execution& given) {
+  WorkloadPrice result;
+  result.execution = {.block = given.block, .channels = given.channels};
+  std::vector<UnitWork> run;
+  const auto end_of_run = [&] {
+    if (run.empty()) return;
+    result.runs.push_back(OpenRun(run, prices, given).best(result.execution));
+    result.us += result.runs.back().us;
+    run.clear();
+  };
+  for (UnitWork& each : units) {
+    if (!run.empty() && (each.unit.overlap.empty() || each.unit.overlap != run.back().unit.overlap))
+      end_of_run();
+    run.push_back(std::move(each));
+  }
+  end_of_run();
+  return result;
+}
+
+// Among `ranks` ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
+// In units of a block: (steps, rounds/chunks). AllReduce by recursive halving and doubling would take 2
+// log2 p steps and 2 (p-1)/p blocks; here ReduceScatter and AllGather are one step each, since a switch
+// lets all send to all at once.
+std::vector<Cost> switch_points(OperationKind kind, int ranks) {
+  const int others = ranks - 1;
+  const int halvings =
+      std::has_single_bit(static_cast<unsigned>(ranks)) ? std::countr_zero(static_cast<unsigned>(ranks)) : 0;
+  const int doublings = std::bit_width(static_cast<unsigned>(others));
+  std::vector<Cost> points;
+  switch (kind) {
+    case OperationKind::AllReduce:  // everything to everyone; ReduceScatter and AllGather; doubling
+      points = {{.steps = 1, .rounds = others}, {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
+      if (halvings > 0) points.push_back({.steps = halvings, .rounds = halvings});
+      break;
+    case OperationKind::Reduce:
+    case OperationKind::Broadcast:  // directly; by a tree; scattered and gathered
+      points = {{.steps = 1, .rounds = others},
+                {.steps = doublings, .rounds = doublings},
+                {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
+      break;
+    case OperationKind::Send:
+      return {{.steps = 1, .rounds = 1}};
+    default:
+      points = {{.steps = 1, .rounds = others}};
+  }
+  if (ranks == 1) return {{.steps = 0, .rounds = 0}};
+  return points;
+}
+
+}  // namespace
+
+const CollectivePrice* price_of(const WorkloadPrices& prices, OperationKind kind, Scope scope, int root) {
+  const bool rooted = kind == OperationKind::Reduce || kind == OperationKind::Broadcast;
+  for (const CollectivePrice& each : prices.collectives)
+    if (each.kind == kind && each.scope == scope && !each.points.empty() &&
+        (!rooted || each.root == CollectivePrice::kAnyRoot || each.root == root))
+      return &each;
+  return nullptr;
+}
+
+// Powers of two, as long as a piece has piece_bytes or more.
+std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers& device) {
+  constexpr int kMostPieces = 64;
+  std::vector<int> pieces = {1};
+  while (pieces.back() < kMostPieces &&
+         static_cast<double>(handed_over) >= 2 * pieces.back() * device.piece_bytes)
+    pieces.push_back(2 * pieces.back());
+  return pieces;
+}
+
+double UnitPrice::us() const {
+  return launch_us + steps_us + longest(*this);
+}
+
+std::optional<WorkloadPrice> price_if_any(const Workload& workload, const WorkloadPrices& prices,
+                                          const Execution& given) {
+  std::vector<UnitWork> units = unit_work(workload);
+  if (!why_none(units, prices, given).empty()) return {};
+  return priced(std::move(units), prices, given);
+}
+
+WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, const Execution& given) {
+  std::vector<UnitWork> units = unit_work(workload);
+  if (const std::string why = why_none(units, prices, given); !why.empty()) throw InputError("prices", why);
+  return priced(std::move(units), prices, given);
+}
+
+// All kinds among the world and among a group; across groups there is AllReduce only.
+WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, const DeviceNumbers& device) {
+  WorkloadPrices prices{.device = device};
+  for (const Scope scope : {Scope::World, Scope::Group})
+    for (const OperationKind kind :
+         {OperationKind::AllReduce, OperationKind::ReduceScatter, OperationKind::AllGather,
+          OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::AllToAllV,
+          OperationKind::Send})
+      prices.collectives.push_back({.kind = kind,
+                                    .scope = scope,
+                                    .link = link,
+                                    .points = switch_points(kind, ranks_in(workload, scope))});
+  prices.collectives.push_back(
+      {.kind = OperationKind::AllReduce,
+       .scope = Scope::Across,
+       .link = link,
+       .points = switch_points(OperationKind::AllReduce, ranks_in(workload, Scope::Across))});
+  return prices;
+}
+
+}  // namespace chorale

@@ -1,0 +1,285 @@
+// Sums are added up in the order of ranks, or of elements: those over ranks are rounded to the element type
+// each time, the others once, by the caller.
+#include "tensor/verifier/elements.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "tensor/verifier/numbers.h"
+
+namespace chorale {
+namespace {
+
+// Summands are those of the group or the world of the operand, rank by rank; of a sum across groups, those of
+// the ranks with the same number in each group, which are `ranks` apart.
+double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read,
+                      const RankSum& rank_sum) {
+  const Operation& op = *made.op;
+  const bool across = op.over == Scope::Across;
+  const TensorType& among = op.over == Scope::Group ? op.type : *made.operands[0].type;
+  const int first = across ? made.rank % workload.ranks : first_peer(workload, among, made.rank),
+            peers = across ? workload.groups : ranks_of(workload, among);
+  std::vector<double> summands;
+  for (int k = 0; k < peers; ++k)
+    summands.push_back(read(0, first + k * (across ? workload.ranks : 1), made.element));
+  if (rank_sum) return rank_sum(op, made.rank, made.element, summands);
+  double sum = summands[0];
+  for (int k = 1; k < peers; ++k)
+    sum = rounded(op.type.element, folded(op.type.element, op.reduction, sum, summands[k]));
+  return sum;
+}
+
+// Part j of what rank i has becomes part i of what rank j has.
+double exchanged(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const TensorType& type = made.op->type;
+  const int first = first_peer(workload, type, made.rank);
+  const std::int64_t part = elements(type) / ranks_of(workload, type);
+  const int from = first + static_cast<int>(made.element / part);
+  return read(0, from, (made.rank - first) * part + made.element % part);
+}
+
+// Row k of those that rank i sends to rank j follows all rows that j gets from ranks before i. Rank i has it
+// behind all that it sends to ranks before j; where it has no such row, or nobody sends one, zeros arrive.
+double exchanged_row(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const int first = first_peer(workload, made.op->type, made.rank), peers = ranks_of(workload, made.op->type);
+  const std::int64_t each = made.operands[1].sides.at(0) / peers;
+  const auto sent = [&](int from, int to) {
+    double rows = 0;
+    for (std::int64_t k = to * each; k < (to + 1) * each; ++k)
+      rows += std::max(0.0, read(1, first + from, k));
+    return static_cast<std::int64_t>(rows);
+  };
+  std::int64_t length = 1;
+  for (std::size_t d = 1; d < made.sides->size(); ++d) length *= (*made.sides)[d];
+  std::int64_t row = made.element / length;
+  const int to = made.rank - first;
+  int from = 0;
+  while (from < peers && row >= sent(from, to)) row -= sent(from++, to);
+  if (from == peers) return 0;
+  for (int before = 0; before < to; ++before) row += sent(from, before);
+  return row < made.operands[0].sides[0] ? read(0, first + from, row * length + made.element % length) : 0;
+}
+
+// Over what of the inner dimension? All; or where both operands are cut along it, the part that the rank has.
+Holding summed(const Workload& workload, const MadeElement& made, int first_dim, int second_dim) {
+  const TensorType &a = *made.operands[0].type, &b = *made.operands[1].type;
+  const auto is_cut = [](const TensorType& x, int dim) {
+    return x.layout.kind == LayoutKind::Sliced && x.layout.dim == dim;
+  };
+  if (is_cut(a, first_dim) && is_cut(b, second_dim)) return held(workload, a, made.rank);
+  return {.begin = 0, .length = a.shape.at(first_dim).value};
+}
+
+double matrix_element(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const TensorSides &left = made.operands[0].sides, &right = made.operands[1].sides;
+  const ElementType type = made.op->type.element;
+  const std::int64_t inner = left.back(), columns = right.back(), rows = left.at(left.size() - 2);
+  const std::int64_t row = made.element / columns,
+                     column = made.element % columns;  // of all matrices, one below the other
+  const std::int64_t matrix = right.size() > 2 ? row / rows : 0;
+  const Holding over =
+      summed(workload, made, static_cast<int>(left.size()) - 1, static_cast<int>(right.size()) - 2);
+  double sum = 0;
+  for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
+    sum = folded(type, ReduceOp::Sum, sum,
+                 product(type, read(0, made.rank, row * inner + k),
+                         read(1, made.rank, (matrix * inner + k) * columns + column)));
+  return sum;
+}
+
+// Where an element is along a dimension.
+std::int64_t along(const TensorSides& sides, int dim, std::int64_t element) {
+  for (std::size_t d = sides.size() - 1; d > static_cast<std::size_t>(dim); --d) element /= sides[d];
+  return element % sides.at(dim);
+}
+
+// In float64 where elements are real, of what the rank has where slices are along the dimension.
+double reduced_along(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const int dim = op.dims.at(0);
+  const SizedTensor& of = made.operands[0];
+  std::int64_t inner = 1;
+  for (std::size_t d = of.sides.size() - 1; d > static_cast<std::size_t>(dim); --d) inner *= of.sides[d];
+  Holding over{.length = of.sides.at(dim)};
+  if (of.type->layout.kind == LayoutKind::Sliced && of.type->layout.dim == dim)
+    over = held(workload, *of.type, made.rank);
+  const ElementType type = op.type.element == ElementType::Int32 ? op.type.element : ElementType::Float64;
+  double sum = neutral(op.type.element, op.reduction);
+  for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
+    sum =
+        folded(type, op.reduction, sum,
+               read(0, made.rank, (made.element / inner * of.sides[dim] + k) * inner + made.element % inner));
+  return sum;
+}
+
+// Row-major: the last dimension varies fastest.
+TensorSides coordinates(const TensorSides& sides, std::int64_t element) {
+  TensorSides result(sides.size());
+  for (std::size_t d = sides.size(); d-- > 0; element /= sides[d]) result[d] = element % sides[d];
+  return result;
+}
+std::int64_t element_at(const TensorSides& sides, const TensorSides& coordinates) {
+  std::int64_t element = 0;
+  for (std::size_t d = 0; d < sides.size(); ++d) element = element * sides[d] + coordinates[d];
+  return element;
+}
+
+// Coordinates of the result, changed to where the operand has the element: a dimension swapped, shifted,
+// or in another operand.
+double moved(const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  if (op.kind == OperationKind::Reshape) return read(0, made.rank, made.element);
+  TensorSides at = coordinates(*made.sides, made.element);
+  int operand = 0;
+  if (op.kind == OperationKind::Transpose) std::swap(at.at(op.dims.at(0)), at.at(op.dims.at(1)));
+  if (op.kind == OperationKind::Narrow) at.at(op.dims.at(0)) += op.shape.at(0).value;
+  if (op.kind == OperationKind::Concat)
+    for (; at.at(op.dims.at(0)) >= made.operands[operand].sides.at(op.dims[0]); ++operand)
+      at[op.dims[0]] -= made.operands[operand].sides[op.dims[0]];
+  return read(operand, made.rank, element_at(made.operands[operand].sides, at));
+}
+
+// Numbers that are no row give zeros.
+double gathered_row(const MadeElement& made, const OperandReader& read) {
+  const TensorSides& rows = made.operands[0].sides;
+  std::int64_t length = 1;
+  for (std::size_t d = 1; d < rows.size(); ++d) length *= rows[d];
+  const double number = read(1, made.rank, made.element / length);
+  if (number < 0 || number >= static_cast<double>(rows[0])) return 0;
+  return read(0, made.rank, static_cast<std::int64_t>(number) * length + made.element % length);
+}
+
+// In the order of the rows that the rank has, rounded each time.
+double scattered_rows(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const ElementType type = made.op->type.element;
+  std::int64_t length = 1, count = 1;
+  for (std::size_t d = 1; d < made.sides->size(); ++d) length *= (*made.sides)[d];
+  for (const std::int64_t side : made.operands[1].sides) count *= side;
+  const Holding numbers = held(workload, *made.operands[1].type, made.rank);
+  double sum = 0;
+  for (std::int64_t k = 0; k < count; ++k)
+    if (numbers.place(k) >= 0 && read(1, made.rank, k) == static_cast<double>(made.element / length))
+      sum = rounded(type,
+                    folded(type, ReduceOp::Sum, sum, read(0, made.rank, k * length + made.element % length)));
+  return sum;
+}
+
+// The definition, as seven nested loops of which four are the element that is asked for.
+double convolved(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const TensorSides &image = made.operands[0].sides, &filter = made.operands[1].sides, &out = *made.sides;
+  const ElementType type = op.type.element;
+  const std::int64_t element = made.element;
+  const std::int64_t column = element % out[3], row = element / out[3] % out[2];
+  const std::int64_t o = element / out[3] / out[2] % out[1], n = element / out[3] / out[2] / out[1];
+  const Holding over = summed(workload, made, 1, 1);
+  double sum = 0;
+  for (std::int64_t c = over.begin; c < over.begin + over.length; ++c)
+    for (std::int64_t i = 0; i < filter[2]; ++i)
+      for (std::int64_t j = 0; j < filter[3]; ++j) {
+        const std::int64_t y = row * op.stride + i - op.padding;
+        const std::int64_t z = column * op.stride + j - op.padding;
+        if (y < 0 || y >= image[2] || z < 0 || z >= image[3]) continue;  // zeros around the image
+        sum = folded(type, ReduceOp::Sum, sum,
+                     product(type, read(0, made.rank, ((n * image[1] + c) * image[2] + y) * image[3] + z),
+                             read(1, made.rank, ((o * filter[1] + c) * filter[2] + i) * filter[3] + j)));
+      }
+  return sum;
+}
+
+}  // namespace
+
+double made_element(const Workload& workload, const MadeElement& made, std::uint64_t seed,
+                    const OperandReader& read, const RankSum& rank_sum) {
+  const Operation& op = *made.op;
+  switch (op.kind) {
+    case OperationKind::Pointwise:
+      return computed(
+          op.expression, op.type.element, made.element, seed,
+          [&](int operand) {
+            return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
+          },
+          [&](int dim) { return along(*made.sides, dim, made.element); });
+    case OperationKind::MatMul:
+      return matrix_element(workload, made, read);
+    case OperationKind::Convolution:
+      return convolved(workload, made, read);
+    case OperationKind::Transpose:
+    case OperationKind::Reshape:
+    case OperationKind::Narrow:
+    case OperationKind::Concat:
+      return moved(made, read);
+    case OperationKind::GatherRows:
+      return gathered_row(made, read);
+    case OperationKind::ScatterRows:
+      return scattered_rows(workload, made, read);
+    case OperationKind::ReduceAlong:
+      return reduced_along(workload, made, read);
+    case OperationKind::ReduceTensor:
+    case OperationKind::Slice:
+    case OperationKind::AllGather:
+    case OperationKind::Broadcast:
+    case OperationKind::Send:
+      return read(0, made.rank, made.element);
+    case OperationKind::AllReduce:
+    case OperationKind::ReduceScatter:
+    case OperationKind::Reduce:
+      return sum_over_ranks(workload, made, read, rank_sum);
+    case OperationKind::AllToAll:
+      return exchanged(workload, made, read);
+    case OperationKind::AllToAllV:
+      return exchanged_row(workload, made, read);
+    default:
+      throw std::logic_error(op.name + " is nothing that is done");
+  }
+}
+
+// By algorithms that send the fewest bytes: of an AllReduce 2 (p-1)/p of the tensor, of a ReduceScatter or
+// AllGather half of that.
+std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
+  const TensorType& type = op.type;
+  const std::int64_t element = static_cast<std::int64_t>(size_of(type.element)), n = elements(type) * element;
+  const int p = ranks_of(workload, type);
+  const auto smallest = [&](const TensorType& sliced) {  // the last ranks' parts are
+    const int last =
+        sliced.scope == Scope::World ? world(workload) - 1 : (sliced.last_group + 1) * workload.ranks - 1;
+    return size(sliced, held(workload, sliced, last)) * element;
+  };
+  const auto operand = [&]() -> const TensorType& { return operation(workload, op.operands.at(0)).type; };
+  switch (op.kind) {
+    case OperationKind::AllReduce: {
+      const bool across = op.over == Scope::Across;
+      const TensorType& among = op.over == Scope::Group ? type : operand();
+      const std::int64_t held_here = across ? size(type, held(workload, type, 0)) : elements(type),
+                         ranks = across ? workload.groups : ranks_of(workload, among);
+      return 2 * (held_here - held_here / ranks) * element;
+    }
+    case OperationKind::ReduceScatter:
+      return n - smallest(type);
+    case OperationKind::AllGather:
+      return n - smallest(operand());
+    case OperationKind::AllToAll:
+      return n - n / p;
+    case OperationKind::AllToAllV: {  // of as many rows to each rank
+      const std::int64_t rows = elements(operand()) * element;
+      return rows - rows / p;
+    }
+    case OperationKind::Reduce:
+    case OperationKind::Broadcast:
+      return p > 1 ? n : 0;
+    case OperationKind::Send: {
+      std::int64_t most = 0;
+      for (int rank = 0; rank < world(workload); ++rank) {
+        const int to = rank + op.shift * workload.ranks;
+        if (to >= 0 && to < world(workload) && held(workload, type, to).length > 0)
+          most = std::max(most, size(operand(), held(workload, operand(), rank)) * element);
+      }
+      return most;
+    }
+    default:
+      return 0;
+  }
+}
+
+}  // namespace chorale
