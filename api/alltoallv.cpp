@@ -1,5 +1,5 @@
-// The command's side of dispatch/: counts as a text table, nodes as equal runs of ranks. The planner itself
-// and its bound are in dispatch/plan.cpp. Planning is timed by the processor time of this thread, since
+// The command's side of runtime/alltoallv/: counts as a text table, nodes as equal runs of ranks. The planner itself
+// and its bound are in runtime/alltoallv/plan.cpp. Planning is timed by the processor time of this thread, since
 // libchorale-mpi plans within a call, and a busy machine should not make the number worse.
 #include "api/alltoallv.h"
 
@@ -9,10 +9,10 @@
 #include <charconv>
 #include <ctime>
 
-#include "dispatch/plan.h"
-#include "dispatch/read_rates.h"
 #include "ir/error.h"
 #include "ir/words.h"
+#include "runtime/alltoallv/plan.h"
+#include "runtime/alltoallv/read_rates.h"
 
 namespace chorale {
 namespace {

@@ -1,5 +1,5 @@
 // Best-first branch and bound over graphs. The Cayley graphs of all groups of the order are enumerated
-// (wiring/family.h; groups with too many are sampled, and then not all are compared) and put into a queue by
+// (topology/wiring/family.h; groups with too many are sampled, and then not all are compared) and put into a queue by
 // a bound that costs nothing: for an Alltoall the sum of distances over the degree, since each message
 // occupies a link per hop. The graph at the head has its flows bounded exactly and goes back with that bound,
 // so most graphs are excluded by their distances alone. The best few, up to isomorphism, are then searched
@@ -25,7 +25,7 @@
 #include "ir/error.h"
 #include "ir/words.h"
 #include "topology/builders.h"
-#include "wiring/family.h"
+#include "topology/wiring/family.h"
 
 namespace chorale {
 namespace {

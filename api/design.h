@@ -1,5 +1,5 @@
 // The best wiring of some ports for a job: of all connected Cayley graphs of one degree whose links go there
-// and back, of all groups of that order (wiring/all_groups.h; beyond 127 ranks of some), the one on which the
+// and back, of all groups of that order (topology/wiring/all_groups.h; beyond 127 ranks of some), the one on which the
 // job is the fastest, with schedules that show it, and a bound on what any other takes. Where a group has too
 // many graphs some are tried, and the bound is that of any machine with as many links at each rank, there and
 // back.
@@ -37,7 +37,7 @@ std::vector<DesignDemand> design_job(const std::string&);
 // Wirings are compared by what the job takes at least: of each collective its diameter in steps, and a bound
 // on rounds per chunk. Between vertices of a Cayley graph of degree d there are d disjoint paths (Mader
 // 1970), so that of n ranks all collectives but Alltoall have one rate on all graphs, (n-1)/d for an
-// Allgather; of an Alltoall it is the optimum of its flows (wiring/cayley.h). Then the first ones are
+// Allgather; of an Alltoall it is the optimum of its flows (topology/wiring/cayley.h). Then the first ones are
 // searched, until schedules on one take no more than any other can. Throws InputError for numbers out of
 // range, and where no graph is connected.
 Design design(const DesignQuestion&);

@@ -17,7 +17,7 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 #include "ir/error.h"
 #include "pages/page.h"
 #include "semantics/verified.h"

@@ -1,5 +1,5 @@
 // A linear program, and the solver that we use for it: Clp, in a library that is loaded when it is needed
-// (parts/).
+// (plugins/).
 #pragma once
 
 #include <vector>

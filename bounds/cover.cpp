@@ -8,8 +8,8 @@
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
 #include "bounds/integer_prices.h"
-#include "bounds/max_flow.h"
 #include "bounds/ports.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -18,7 +18,7 @@
 #include "bounds/clp.h"
 #include "bounds/crossings.h"
 #include "bounds/integer_prices.h"
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "bounds/capacity_network.h"
 #include "bounds/machine_colours.h"
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

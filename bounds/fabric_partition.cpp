@@ -14,8 +14,8 @@
 
 #include "bounds/capacity_network.h"
 #include "bounds/crossings.h"
-#include "bounds/max_flow.h"
 #include "bounds/partition_climb.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -19,7 +19,7 @@
 #include <set>
 
 #include "bounds/cover.h"
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -15,7 +15,7 @@
 #include <numeric>
 #include <set>
 
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "construct/arborescence.h"
 #include "construct/network.h"
+#include "graph/arborescence.h"
 #include "ir/chunk_classes.h"
 
 namespace chorale {
@@ -25,7 +25,7 @@ struct ChunkTree {
 // is Prim's algorithm on a directed graph). One Dijkstra search does all of a tree. Two further costs keep
 // trees shallow: a path that begins at depth d of the tree costs d * per_hop, and each of its links per_hop.
 // Where hops cost nothing and every rank is a target the tree is the cheapest that there is
-// (construct/arborescence.h): near the optimum the greedy one is not cheap enough, and a packing for
+// (graph/arborescence.h): near the optimum the greedy one is not cheap enough, and a packing for
 // AllReduce on random graphs stays 1.6 % above it.
 class CheapestTree {
  public:

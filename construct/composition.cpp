@@ -28,7 +28,7 @@
 #include "construct/more_steps.h"
 #include "construct/retiming.h"
 #include "construct/work_budget.h"
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 #include "ir/error.h"
 #include "ir/schedule_cost.h"
 #include "ir/tidy.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 

@@ -25,10 +25,10 @@
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
 #include "construct/work_budget.h"
+#include "graph/digit_shifts.h"
 #include "ir/error.h"
 #include "ir/schedule_cost.h"
 #include "semantics/verify.h"
-#include "symmetry/digit_shifts.h"
 
 namespace chorale {
 namespace {

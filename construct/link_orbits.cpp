@@ -1,5 +1,5 @@
 // The group is given by its action on ranks, so a link is mapped as its ends are. Equal parallel links are
-// mapped by their numbers, as in symmetry/automorphisms.h. Links are sorted by their ends, and found by
+// mapped by their numbers, as in graph/automorphisms.h. Links are sorted by their ends, and found by
 // binary search: a table of all images would take more memory than the machine, and most images are never
 // used.
 #include "construct/link_orbits.h"

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 
 namespace chorale {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "construct/jobs.h"
-#include "symmetry/free_symmetries.h"
+#include "graph/free_symmetries.h"
 
 namespace chorale {
 namespace {

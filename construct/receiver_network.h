@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "bounds/max_flow.h"
 #include "construct/quotient_instance.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <vector>
 
+#include "graph/embedding.h"
 #include "ir/collective.h"
-#include "ir/embedding.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 

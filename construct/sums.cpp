@@ -36,7 +36,7 @@
 #include "construct/more_steps.h"
 #include "construct/plan.h"
 #include "construct/spreading.h"
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 
 namespace chorale {
 namespace {

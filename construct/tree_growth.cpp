@@ -26,9 +26,9 @@
 
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
-#include "bounds/max_flow.h"
 #include "construct/receiver_network.h"
-#include "symmetry/digit_shifts.h"
+#include "graph/digit_shifts.h"
+#include "graph/max_flow.h"
 
 namespace chorale {
 namespace {

@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
+#include "graph/induced_chunks.h"
 #include "ir/disjoint_sets.h"
 #include "ir/tidy.h"
-#include "symmetry/induced_chunks.h"
 
 namespace chorale {
 namespace {

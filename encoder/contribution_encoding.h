@@ -42,10 +42,10 @@
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
 #include "encoder/step_round_encoding.h"
+#include "graph/automorphisms.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
-#include "symmetry/automorphisms.h"
 
 namespace chorale {
 

@@ -23,10 +23,10 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
+#include "graph/induced_chunks.h"
 #include "ir/chunk_classes.h"
 #include "ir/disjoint_sets.h"
 #include "ir/tidy.h"
-#include "symmetry/induced_chunks.h"
 
 namespace chorale {
 StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,

@@ -37,10 +37,10 @@
 
 #include "encoder/counter.h"
 #include "encoder/round_budget.h"
+#include "graph/automorphisms.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
-#include "symmetry/automorphisms.h"
 
 namespace chorale {
 

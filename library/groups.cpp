@@ -11,7 +11,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 
 namespace chorale {
 namespace {

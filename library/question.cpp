@@ -1,6 +1,6 @@
 // A question is a text: the machine and the collective under canonical numbers, the space, and the limits of
 // the search. Equal texts are equal questions, so the library is a map from texts. Canonical numbers
-// (symmetry/, canonical_numbering) make one text of all machines that are equal up to a renumbering of their
+// (graph/, canonical_numbering) make one text of all machines that are equal up to a renumbering of their
 // ranks; an entry keeps the numbering by which its machine became that text. A stored answer is trusted to be
 // about its question only after is_answer_to() has derived the head of the text from the answer itself.
 #include "library/question.h"
@@ -11,10 +11,10 @@
 #include <cmath>
 #include <string_view>
 
+#include "graph/automorphisms.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "library/tool_algorithms.h"
-#include "symmetry/automorphisms.h"
 
 namespace chorale {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 #include <numeric>
 
+#include "graph/automorphisms.h"
 #include "ir/fnv.h"
-#include "symmetry/automorphisms.h"
 
 namespace chorale {
 namespace {

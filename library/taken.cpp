@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/or_error.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "construct/more_steps.h"
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
 #include "semantics/verify.h"

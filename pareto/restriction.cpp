@@ -1,5 +1,5 @@
 // The idea: one restriction for every kind of regularity that the question allows, and their products. Which
-// groups are worth trying is decided in symmetry/ (candidate_subgroups); here are those that also carry the
+// groups are worth trying is decided in graph/ (candidate_subgroups); here are those that also carry the
 // collective to itself.
 //
 // Measured on the grid at 16 ranks, where the full formula answers none of these within a minute:
@@ -16,10 +16,10 @@
 #include <numeric>
 #include <utility>
 
+#include "graph/embedding.h"
+#include "graph/induced_chunks.h"
 #include "ir/chunk_classes.h"
-#include "ir/embedding.h"
 #include "ir/tidy.h"
-#include "symmetry/induced_chunks.h"
 
 namespace chorale {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "graph/automorphisms.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
-#include "symmetry/automorphisms.h"
 
 namespace chorale {
 

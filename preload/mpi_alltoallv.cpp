@@ -14,9 +14,9 @@
 #include <new>
 #include <vector>
 
-#include "dispatch/plan.h"
 #include "preload/mpi_data.h"
 #include "runtime/alltoallv.h"
+#include "runtime/alltoallv/plan.h"
 #include "runtime/mpi/transport.h"
 
 namespace chorale {

@@ -1,5 +1,5 @@
 // MPI_Alltoallv by a plan made when it is called: ranks gather the counts of all, plan alike
-// (dispatch/plan.h), and carry the plan out together. It needs no algorithms, only the rates of nodes and of
+// (runtime/alltoallv/plan.h), and carry the plan out together. It needs no algorithms, only the rates of nodes and of
 // their NICs.
 //
 // Where direct sends are predicted to be the fastest, or what a plan would save is less than planning takes,

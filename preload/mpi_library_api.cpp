@@ -1,4 +1,4 @@
-// libchorale-mpi: include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value, and kept
+// libchorale-mpi: preload/include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value, and kept
 // by thread, as errno is, so that threads with communicators of their own do not overwrite each other's
 // reasons.
 //

@@ -1,14 +1,14 @@
 // What libchorale-mpi and the preload library read from the environment.
 #pragma once
 
-#include "dispatch/read_rates.h"
 #include "ir/or_error.h"
 #include "preload/mpi_alltoallv.h"
+#include "runtime/alltoallv/read_rates.h"
 #include "runtime/device/failure_file.h"
 
 namespace chorale {
 
-// CHORALE_NODES (include/chorale/mpi.h); none where it is not set, or wrong: that is no reason to end a
+// CHORALE_NODES (preload/include/chorale/mpi.h); none where it is not set, or wrong: that is no reason to end a
 // program that MPI serves.
 inline NodeRates rates_of_nodes() {
   const std::string text = variable("CHORALE_NODES");

@@ -11,7 +11,7 @@ namespace chorale {
 using Maker = std::unique_ptr<SatSolver>(int seed, std::FILE* proof);
 
 Maker make_cadical;  // cadical.cpp
-Maker make_z3_sat;   // parts/z3.cpp
+Maker make_z3_sat;   // plugins/z3.cpp
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed
-// (parts/).
+// (plugins/).
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "bounds/max_flow.h"
+#include "graph/max_flow.h"
 #include "ir/topology.h"
 
 namespace chorale {

@@ -31,7 +31,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SOURCES = [HERE / "call.cpp", *(ROOT / "dispatch" / f"{name}.cpp" for name in ("plan", "price", "layout")), ROOT / "runtime/alltoallv.cpp"]
+SOURCES = [HERE / "call.cpp", *(ROOT / "runtime/alltoallv" / f"{name}.cpp" for name in ("plan", "price", "layout")), ROOT / "runtime/alltoallv.cpp"]
 LONGEST = 120  # seconds of a run
 
 

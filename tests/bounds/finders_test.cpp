@@ -11,9 +11,9 @@
 #include "bounds/cuts.h"
 #include "bounds/flow_lp.h"
 #include "bounds/integer_prices.h"
-#include "bounds/max_flow.h"
 #include "bounds/partitions.h"
 #include "bounds/ports.h"
+#include "graph/max_flow.h"
 #include "tests/bounds/machines.h"
 #include "tests/kit/partitions.h"
 

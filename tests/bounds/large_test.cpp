@@ -9,10 +9,10 @@
 #include "bounds/flow_lp.h"
 #include "bounds/lower_bounds.h"
 #include "bounds/machine_colours.h"
-#include "bounds/max_flow.h"
 #include "bounds/ports.h"
 #include "bounds/price_search.h"
 #include "bounds/timed_cuts.h"
+#include "graph/max_flow.h"
 #include "tests/bounds/machines.h"
 #include "tests/kit/random.h"
 

@@ -48,7 +48,7 @@ refused("runs without that part (libchorale-z3.so", *by_z3)
 refused("runs without that part (libchorale-z3.so", *placed_by_z3)
 refused("runs without that part (libchorale-z3.so", *solved_by_z3)
 source = work / "part.cpp"
-for text in (FOREIGN % "chorale_gpu_part", "int nothing;"):
+for text in (FOREIGN % "chorale_gpu_plugin", "int nothing;"):
     source.write_text(text)
     run(cxx, "-shared", "-fPIC", source, "-o", work / "lib" / "libchorale-gpu-run.so")
     refused("libchorale-gpu-run.so is of another build than this chorale", *on_gpu)

@@ -6,8 +6,8 @@
 
 #include <numeric>
 
-#include "bounds/max_flow.h"
 #include "construct/jobs.h"
+#include "graph/max_flow.h"
 #include "ir/collective.h"
 #include "tests/kit/random.h"
 

@@ -10,10 +10,10 @@
 #include <set>
 
 #include "encoder/contribution_encoding.h"
+#include "graph/induced_chunks.h"
 #include "ir/agreement.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
-#include "symmetry/induced_chunks.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 

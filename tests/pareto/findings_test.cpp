@@ -11,7 +11,7 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/mirror.h"
-#include "ir/embedding.h"
+#include "graph/embedding.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"

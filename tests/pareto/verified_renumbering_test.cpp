@@ -9,11 +9,11 @@
 #include <numeric>
 #include <random>
 
+#include "graph/automorphisms.h"
 #include "ir/error.h"
 #include "ir/json.h"
 #include "pareto/check.h"
 #include "pareto/search.h"
-#include "symmetry/automorphisms.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"
 #include "topology/switches.h"

@@ -6,7 +6,7 @@ import verifier
 
 
 def key_of(question):
-    """FNV-1a, twice, as library/parts/sqlite.cpp has it: a forger can do that, too."""
+    """FNV-1a, twice, as library/plugins/sqlite.cpp has it: a forger can do that, too."""
     a, b, most = 0xcbf29ce484222325, 0x84222325cbf29ce4, 2 ** 64
     for c in question.encode():
         a = ((a ^ c) * 0x100000001b3) % most

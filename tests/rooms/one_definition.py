@@ -44,7 +44,7 @@ for path in sorted(root.glob("*/**/*")):
     parts = path.relative_to(root).parts
     # Not of the program: emitted as text, stand-ins for headers of others, programs of their own, what was
     # built.
-    if path.suffix not in {".h", ".cpp", ".cu"} or parts[0] in {"build", "include"} or parts[:2] in {
+    if path.suffix not in {".h", ".cpp", ".cu"} or parts[0] == "build" or parts[:2] in {("preload", "include"),
             ("codegen", "cuda"), ("codegen", "mpi"), ("codegen", "nccl"), ("tests", "nccl"), ("tests", "preload")}:
         continue
     files += 1

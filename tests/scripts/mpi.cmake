@@ -1,7 +1,7 @@
 # Programs executed by one MPI process a rank. The variables let mpirun run as root, as in a container; Open
 # MPI leaks from plugins that it unloads, which no suppression can name.
 add_executable(mpi_driver runtime/mpi_driver.cpp)
-target_link_libraries(mpi_driver PRIVATE construct codegen runtime_parts fmt::fmt chorale_warnings)
+target_link_libraries(mpi_driver PRIVATE construct codegen runtime_plugins fmt::fmt chorale_warnings)
 
 function(mpi_test name ranks)
   program_test(${name} ${MPIEXEC_EXECUTABLE} --oversubscribe -n ${ranks} ${ARGN})

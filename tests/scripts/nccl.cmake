@@ -8,7 +8,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu $
                             PROPERTIES LANGUAGE CXX)
 add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_collectives.cpp
             ${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu)
-target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/preload/include)
 target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim library codegen runtime fmt::fmt PRIVATE chorale_warnings)
 
 add_executable(test_nccl nccl/api_test.cpp nccl/differ_test.cpp nccl/gpu_run_test.cpp nccl/run_test.cpp nccl/rank_mapping_test.cpp nccl/steps_test.cpp
@@ -40,7 +40,7 @@ add_library(nccl_watch SHARED nccl/watch.cpp)
 add_executable(nccl_failures nccl/failures.cpp)
 add_executable(nccl_failures_calls nccl/failures.cpp)
 target_compile_definitions(nccl_failures_calls PRIVATE LIBRARY)
-target_include_directories(nccl_failures_calls PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(nccl_failures_calls PRIVATE ${PROJECT_SOURCE_DIR}/preload/include)
 target_link_libraries(nccl_failures_calls PRIVATE shimmed_nccl)
 foreach(each nccl_watch nccl_failures nccl_failures_calls)
   target_link_libraries(${each} PRIVATE nccl_shim Threads::Threads ${CMAKE_DL_LIBS} chorale_warnings)

@@ -15,6 +15,6 @@ python_test(preload.measured LEAKS ${preloaded} ${folder}/program.c)
 python_test(preload.tuned_files LEAKS $<TARGET_FILE:chorale> ${MPI_C_COMPILER} 28)
 python_test(preload.mpich $<TARGET_FILE:chorale>)
 # Alltoallv, planned when it is called.
-python_test(preload.alltoallv LEAKS $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/include ${MPI_C_COMPILER} ${folder}/alltoallv.c)
+python_test(preload.alltoallv LEAKS $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/preload/include ${MPI_C_COMPILER} ${folder}/alltoallv.c)
 # Parts of the machine fail while a program runs.
-python_test(preload.failures LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/include ${MPI_C_COMPILER} ${folder}/failures.c)
+python_test(preload.failures LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/preload/include ${MPI_C_COMPILER} ${folder}/failures.c)

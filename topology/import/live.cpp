@@ -1,4 +1,4 @@
-// The machine that runs this. hwloc is a part that is loaded (parts/part.h), so that a program without it
+// The machine that runs this. hwloc is a plugin that is loaded (ir/plugin.h), so that a program without it
 // still starts; nvidia-smi is run, and its absence is an empty text.
 #include "topology/import/live.h"
 
@@ -6,17 +6,17 @@
 #include <cstdio>
 
 #include "ir/error.h"
-#include "parts/part.h"
-#include "topology/parts/tables.h"
+#include "ir/plugin.h"
+#include "topology/plugins/tables.h"
 
 namespace chorale {
 
 std::string live_hwloc_xml() {
-  const Part part = {.name = "hwloc",
-                     .library = "libchorale-hwloc.so",
-                     .function = "chorale_hwloc_part",
-                     .remedy = "install libhwloc-dev and build again, or import a file"};
-  const std::string text = loaded<HwlocPart>(part).live_machine();
+  const Plugin plugin = {.name = "hwloc",
+                         .library = "libchorale-hwloc.so",
+                         .function = "chorale_hwloc_plugin",
+                         .remedy = "install libhwloc-dev and build again, or import a file"};
+  const std::string text = loaded<HwlocPlugin>(plugin).live_machine();
   if (text.empty()) throw InputError("hwloc", "does not report what this machine is", "import a file");
   return text;
 }
