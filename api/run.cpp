@@ -85,7 +85,7 @@ void require_executor(const RunWhere& where, int ranks) {
 }  // namespace
 
 const std::vector<std::string>& launcher_variables() {
-  return mpi_launcher_variables();
+  return kMpiLauncherVariables;
 }
 
 std::shared_ptr<MpiSession> join_processes(bool can_force_own) {

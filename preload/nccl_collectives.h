@@ -17,7 +17,7 @@
 
 #include "ir/step_rows.h"
 #include "library/algorithms.h"
-#include "runtime/device/nccl_failure.h"
+#include "runtime/device/nccl_call.h"
 
 namespace chorale {
 

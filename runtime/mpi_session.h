@@ -13,9 +13,10 @@
 
 namespace chorale {
 
-// Environment variables that launchers set for each of their processes; without any of them, this process was
-// not started by mpirun.
-const std::vector<std::string>& mpi_launcher_variables();
+// Environment variables that launchers set for each of their processes: one each of Open MPI's mpirun, PMIx,
+// PMI and MPICH's hydra. Without any of them, this process was not started by mpirun.
+inline const std::vector<std::string> kMpiLauncherVariables = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK",
+                                                               "PMI_SIZE", "MPI_LOCALNRANKS"};
 
 struct OwnAlgorithms {
   std::string library = {};  // "ompi" (Open MPI), "mpich"

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/program.h"
 #include "ir/step_rows.h"
 #include "ir/verified.h"
@@ -14,9 +15,24 @@
 #include "runtime/elements.h"
 #include "runtime/epilogue.h"
 #include "runtime/exchange/transport.h"
-#include "runtime/rank_buffers.h"
 
 namespace chorale {
+
+// The input and the output of a rank, apart or in one memory.
+struct RankBuffers {
+  std::vector<std::byte> memory = {}, rest = {};  // in place `rest` is empty
+  std::span<std::byte> input = {}, output = {};   // in them
+};
+
+RankBuffers buffers_apart(std::int64_t input_bytes, std::int64_t output_bytes);
+
+// They share memory in which they begin at these bytes. A rank that has only one of them has just that.
+RankBuffers buffers_in_place(std::int64_t input_begin, std::int64_t input_bytes, std::int64_t output_begin,
+                             std::int64_t output_bytes);
+
+// Of a rank of a collective whose blocks have as many bytes. In place, where the input of rank n begins
+// n * `shift` blocks after its output (in_place_shift, ir/collective_kind.h); no shift: apart.
+RankBuffers buffers_of(const Collective&, Rank, std::int64_t block_bytes, std::optional<int> shift);
 
 class RankPlan {
  public:

@@ -10,7 +10,6 @@
 #include "runtime/device/failure_file.h"
 #include "runtime/device/forms.h"
 #include "runtime/device/own_steps.h"
-#include "runtime/device/renumbered_steps.h"
 #include "runtime/device/self_check.h"
 #include "runtime/exchange/arrival.h"
 

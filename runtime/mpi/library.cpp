@@ -9,7 +9,7 @@
 #include <span>
 
 #include "ir/error.h"
-#include "runtime/rank_buffers.h"
+#include "runtime/rank_plan.h"
 #include "runtime/rows.h"
 #include "runtime/run.h"
 

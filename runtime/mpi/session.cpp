@@ -1,11 +1,17 @@
 // What MPI_Init begins and MPI_Finalize ends; messages are those of runtime/exchange/mpi.h.
 #include <cstdlib>
 
+#include "runtime/exchange/mpi.h"
 #include "runtime/mpi/own_algorithms.h"
-#include "runtime/mpi/transport.h"
 #include "runtime/mpi_session.h"
 
 namespace chorale {
+
+// Only here is runtime/exchange/mpi.h compiled for the runtime: all other sources see a Transport.
+std::unique_ptr<Transport> mpi_transport(MPI_Comm comm, std::chrono::milliseconds patience, bool* hung) {
+  return std::make_unique<MpiTransport>(comm, patience, hung);
+}
+
 namespace {
 
 // A session is a communicator: all processes, a part of them, or a copy that was made while an algorithm was

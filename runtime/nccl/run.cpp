@@ -17,7 +17,6 @@
 #include "runtime/exchange/gpu_memory.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
-#include "runtime/rank_buffers.h"
 #include "runtime/rank_plan.h"
 #include "runtime/rows.h"
 
