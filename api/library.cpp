@@ -9,6 +9,7 @@
 #include "api/inputs.h"
 #include "api/report.h"
 #include "api/search.h"
+#include "construct/classic.h"
 #include "ir/error.h"
 #include "library/spec.h"
 #include "pareto/findings.h"
@@ -104,6 +105,13 @@ const Printers& printers() {
   static const Printers all{
       .print = printed,
       .program = printed_program,
+      .classics =
+          [](CollectiveKind kind) {
+            std::vector<std::string> names;
+            for (const ClassicEntry& entry : classic_catalogue())
+              if (entry.collective == kind) names.emplace_back(name_in(methods(), entry.method));
+            return names;
+          },
       .classic = [](const Topology& topology, const std::string& name, int chunks) -> std::optional<Result> {
         return classic_if_possible(topology, value_in(methods(), name).value(), chunks);
       },

@@ -20,7 +20,7 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/words.h"
-#include "library/tool_algorithms.h"
+#include "library/own_algorithms.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
 #include "semantics/verified.h"
@@ -106,10 +106,8 @@ RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, cons
 // Those of the MPI library that the exports know, too, and that are for so many ranks.
 OwnAlgorithms known_algorithms(MpiSession& session, CollectiveKind kind, int ranks) {
   OwnAlgorithms own = session.own_algorithms(kind);
-  const std::optional<Tool> tool = tool_named(own.library);
   std::erase_if(own.algorithms, [&](const OwnAlgorithms::Algorithm& each) {
-    const ToolAlgorithm* const known = tool ? find_algorithm(*tool, kind, each.name) : nullptr;
-    return known == nullptr || !suits(*known, ranks);
+    return !is_own_algorithm(own.library, kind, each.name) || !suits(own.library, kind, each.name, ranks);
   });
   return own;
 }

@@ -2,6 +2,7 @@
 // under which an answer is stored. Several entries may share one answer, since answers are stored under a
 // canonical numbering of the machine (library/question.h).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,10 +17,12 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/library_build.h"
+#include "cli/python_command.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/json_writer.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"
@@ -326,8 +329,28 @@ Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
+// Made in Python of the library's times, which it asks this program for.
+Outcome rule_files(const LibraryCommand& command, Supervisor& supervisor) {
+  std::vector<std::string> words = {command.file, command.place.machine};
+  words.insert(words.end(), command.collectives.begin(), command.collectives.end());
+  const auto add = [&](const char* option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  add("--group", command.place.group);
+  add("--root", std::to_string(command.place.root));
+  add("--bytes", fmt::format("{}", fmt::join(command.bytes, ",")));
+  if (!command.place.members.empty())
+    add("--ranks", fmt::format("{}", fmt::join(split(command.place.members, ' '), ",")));
+  if (command.order) add("--order", *command.order == SumOrder::Kind::Fixed ? "fixed" : "agreed");
+  return done_in_python("chorale library export", "tuning_files",
+                        fmt::format(R"({{"words":{},"form":{},"library":{},"output":{}}})", list(words),
+                                    quoted(command.rules), quoted(command.file), quoted(command.output)),
+                        supervisor);
+}
+
 // Files are made by the library; what a target cannot express is a note.
-Outcome exported(const LibraryCommand& command) {
+Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
+  if (!command.rules.empty()) return rule_files(command, supervisor);
   Exported written = export_answers(*open_answers(command.file, false), command.file,
                                     {.place = command.place,
                                      .collectives = command.collectives,
@@ -361,7 +384,7 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
     case LibraryCommand::Action::Merge:
       return merge(command, supervisor);
     case LibraryCommand::Action::Export:
-      return exported(command);
+      return exported(command, supervisor);
     case LibraryCommand::Action::Measure:
       return measure_library(command, supervisor);
   }

@@ -1,6 +1,7 @@
 // Libraries: built, listed, verified, chosen from. All actions share one struct, since they share most
 // options; a member that an action does not read keeps its default.
 #include <algorithm>
+#include <array>
 
 #include "cli/option_kinds.h"
 
@@ -84,6 +85,10 @@ void carrier(CLI::App* app, Target& over, const Text& help) {
   choice<Target>(app, "--over", over, {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
 }
 
+// Files of programs that choose among algorithms of their own (python/chorale/tuning_files.py).
+constexpr std::array kRuleFiles = {"nccl-tuner", "nccl-tuner-plugin", "ncclx-csv", "ompi-rules",
+                                   "ompi-json",  "mpich-json",        "ucc-tune"};
+
 // Sizes are dense here, since a plan is written for each range in which one point is the fastest: the borders
 // are as exact as the sizes.
 void export_options(CLI::App* app, Command& parsed) {
@@ -95,6 +100,7 @@ void export_options(CLI::App* app, Command& parsed) {
       "ompi-rules, ompi-json, mpich-json, ucc-tune: which of its own algorithms Open MPI (4.1 to 6; 6),\n"
       "MPICH or UCC takes at each size, by 'library measure --own all' or else by predictions.\n"
       "preload: results for CHORALE_ALGORITHMS.\n"
+      "times, pipelined-times: what all that and baselines should take, and what was measured.\n"
       "mpi, nccl: of each collective one program, which chooses by size and by what has failed.\n" +
           kPlainExitCodes +
           "examples:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans\n"
@@ -103,7 +109,15 @@ void export_options(CLI::App* app, Command& parsed) {
   auto options = file_of(sub, parsed, Action::Export);
   argument(sub, "machine", options->place.machine, "MACHINE", "As it was named when the library was built");
   argument(sub, "collectives", options->collectives, "COLLECTIVE...", "Of " + joined(collective_names()));
-  choice<ExportForm>(sub, "--as", options->form, export_forms(), "The program that reads it (mscclpp)");
+  std::vector<Text> known;
+  for (const Named<ExportForm>& each : export_forms()) known.emplace_back(each.name);
+  known.insert(known.end(), kRuleFiles.begin(), kRuleFiles.end());
+  one_of(sub, "--as", known, "The program that reads it (mscclpp)", [options, known](std::size_t i) {
+    if (i < export_forms().size())
+      options->form = export_forms()[i].value;
+    else
+      options->rules = known[i];
+  });
   directory_to_write(sub, "-o,--output", options->output, "Where to write; made if it is not there");
   place_options(sub, options->place);
   order_option(sub, options->order);

@@ -326,7 +326,8 @@ struct LibraryCommand {
   std::string output = {};                    // of Merge a file, of Export a directory
   std::vector<std::string> collectives = {};  // of Export
   ExportForm form = ExportForm::Mscclpp;
-  std::int64_t conflicts = -1;            // of Verify
+  std::string rules = {};       // of Export, instead of a form: what Python writes (cli/library_options.cpp)
+  std::int64_t conflicts = -1;  // of Verify
   std::optional<MeasuredOver> over = {};  // of Select; none: of what it was measured over
   MeasureOptions measuring = {};          // of Measure
   Limits limits = {};

@@ -1,6 +1,6 @@
 // Files for other programs, made of the answers for one machine and group. Plans (MSCCL++, MSCCL) have a file
-// per range of sizes, programs (MPI, NCCL) and results one per collective; settings of a program's own
-// algorithms (tuners, rules) are one file for all collectives, so their rows are collected first.
+// per range of sizes, programs (MPI, NCCL) and results one per collective; times are one file for all, so their
+// rows are collected first.
 //
 // Each size covers the range up to the next one: the first choice also holds below, the last one also above.
 #include "library/export.h"
@@ -16,12 +16,12 @@
 #include <set>
 
 #include "cost/busbw.h"
+#include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/json_writer.h"
 #include "ir/words.h"
-#include "library/nccl_tuner.h"
 #include "library/select.h"
-#include "library/tool_rules.h"
 
 namespace chorale {
 namespace {
@@ -97,79 +97,93 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
 }  // namespace
 
 std::span<const Named<ExportForm>> export_forms() {
-  static constexpr std::array<Named<ExportForm>, 12> forms = {
+  static constexpr std::array<Named<ExportForm>, 7> forms = {
       {{ExportForm::Mscclpp, "mscclpp"},
        {ExportForm::MscclXml, "msccl-xml"},
-       {ExportForm::NcclTuner, "nccl-tuner"},
-       {ExportForm::NcclTunerPlugin, "nccl-tuner-plugin"},
-       {ExportForm::NcclxCsv, "ncclx-csv"},
-       {ExportForm::OmpiRules, "ompi-rules"},
-       {ExportForm::OmpiJson, "ompi-json"},
-       {ExportForm::MpichJson, "mpich-json"},
-       {ExportForm::UccTune, "ucc-tune"},
        {ExportForm::Preload, "preload"},
        {ExportForm::Mpi, "mpi"},
-       {ExportForm::Nccl, "nccl"}}};
+       {ExportForm::Nccl, "nccl"},
+       {ExportForm::Times, "times"},
+       {ExportForm::PipelinedTimes, "pipelined-times"}}};
   return forms;
 }
 
 namespace {
 
-std::optional<Tool> tool_of(ExportForm form) {
-  switch (form) {
-    case ExportForm::OmpiRules:
-    case ExportForm::OmpiJson:
-      return Tool::Ompi;
-    case ExportForm::MpichJson:
-      return Tool::Mpich;
-    case ExportForm::UccTune:
-      return Tool::Ucc;
-    default:
-      return {};
-  }
-}
-
-// Of a form that tool_of() has a tool for.
-std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& rules) {
-  switch (form) {
-    case ExportForm::OmpiRules:
-      return ompi_rules(rules);
-    case ExportForm::OmpiJson:
-      return ompi_json(rules);
-    case ExportForm::MpichJson:
-      return mpich_json(rules);
-    default:
-      return ucc_tune(rules);
-  }
-}
-
-// Of answers for one collective and group the first with times of MPI's own algorithms, or else the first:
-// they differ in their search, and not in what the program does by itself.
-void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group,
-               const ExportQuestion& question, const Printers& printers, std::vector<ToolRules>& all,
-               Exported& exported) {
-  const Tool tool = *tool_of(question.form);
-  const auto measured =
-      std::ranges::find_if(answers, [&](const TakenAnswer& each) { return has_times(tool, each); });
-  const TakenAnswer& answer = measured == answers.end() ? answers.front() : *measured;
-  const Collective& collective = answer.result.collective;
-  const auto is_same = [&](const ToolRules& each) {
-    return each.kind == collective.kind && each.ranks == collective.ranks;
+// Of all points of a baseline the fastest at each size; with a block of 0 bytes its latency.
+std::string baseline_as_json(const std::string& name, const Result& baseline,
+                             const std::vector<std::int64_t>& blocks) {
+  const auto us = [&](double block) {
+    double best = HUGE_VAL;
+    for (const Point& point : baseline.points)
+      best = std::min(best, point_us(baseline.topology, point, block));
+    return best;
   };
-  // A rule file finds rules by collective and number of ranks alone, so a second group of that size has no
-  // place in it.
-  if (const auto known = std::ranges::find_if(all, is_same); known != all.end()) {
-    exported.notes.push_back(fmt::format(
-        "{} of {}: no rules; those of {} are for as many ranks, and the program sees only their number",
-        name_of(collective), group, known->group));
-    return;
+  std::vector<double> times;
+  for (const std::int64_t block : blocks) times.push_back(us(static_cast<double>(block)));
+  return fmt::format("{{\"name\":{},\"chunks\":{},\"latency_us\":{},\"us\":[{}]}}", quoted(name),
+                     baseline.points.front().cost.chunks, us(0), fmt::join(times, ","));
+}
+
+// Each with the fewest chunks, one per channel. Trees are pipelines, and may have more; the longest are left
+// out.
+std::vector<std::string> baselines_as_json(const Topology& topology, CollectiveKind kind, bool pipelines,
+                                           const std::vector<std::int64_t>& blocks,
+                                           const Printers& printers) {
+  constexpr int kMostSends = 200'000;  // of a tree AllReduce: about two per chunk and rank
+  constexpr int kMostPieces = 64;
+  std::vector<std::string> texts;
+  for (const std::string& name : printers.classics(kind)) {
+    const std::optional<Result> fewest = printers.classic(topology, name, 0);
+    if (!fewest) continue;
+    texts.push_back(baseline_as_json(name, *fewest, blocks));
+    if (!pipelines || (name != "tree_allreduce" && name != "two_tree_allreduce")) continue;
+    const int channels = fewest->points.front().cost.chunks;
+    for (int pieces = 2; pieces <= kMostPieces && pieces * channels <= kMostSends / (2 * topology.ranks);
+         pieces *= 2)
+      if (const std::optional<Result> finer = printers.classic(topology, name, pieces * channels))
+        texts.push_back(baseline_as_json(name, *finer, blocks));
   }
-  std::string why;
+  return texts;
+}
+
+// What was measured of MPI's own choice, and of its algorithms one by one.
+std::string measured_as_json(const TakenAnswer& answer) {
+  std::vector<std::string> chosen, own;
+  const auto times = [](const MeasuredTime& time) {
+    return fmt::format("\"bytes\":{},\"us\":{},\"least_us\":{}", time.bytes, time.median_us, time.least_us);
+  };
+  for (const MeasuredTime& time : answer.measured)
+    if (time.over == "mpi" && time.point == MeasuredTime::kOwn)
+      chosen.push_back(fmt::format("{{{}}}", times(time)));
+  for (const OwnTime& each : answer.own)
+    own.push_back(fmt::format("{{\"library\":{},\"algorithm\":{},{}}}", quoted(each.library),
+                              quoted(each.algorithm), times(each.time)));
+  return fmt::format("{{\"chosen\":[{}],\"own\":[{}]}}", fmt::join(chosen, ","), fmt::join(own, ","));
+}
+
+std::string times_as_json(const std::vector<TakenAnswer>& answers, const std::vector<Result>& results,
+                          const ExportQuestion& question, const Printers& printers) {
+  const Collective& collective = results.front().collective;
+  const Topology& topology = results.front().topology;
   const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, question.bytes);
-  if (auto rules = tool_rules(tool, answer, group, blocks, printers.classic, why))
-    all.push_back(std::move(*rules));
-  else
-    exported.notes.push_back(why);
+  std::vector<std::string> us, measured;
+  for (const std::int64_t block : blocks) {
+    const auto best = select(results, call_of(collective, static_cast<double>(block)));
+    us.push_back(best ? fmt::format("{}", best->us) : "null");
+  }
+  for (const TakenAnswer& answer : answers) measured.push_back(measured_as_json(answer));
+  const std::set<int> hosts(answers.front().hosts.begin(), answers.front().hosts.end());
+  return fmt::format(
+      "{{\"collective\":{},\"group\":{},\"ranks\":{},\"nodes\":{},\"buffer_blocks\":{},\"sizes\":[{}],"
+      "\"blocks\":[{}],\"us\":[{}],\n   \"baselines\":[{}],\n   \"measured\":[{}]}}",
+      quoted(name_of(collective)), quoted(question.place.group), topology.ranks,
+      std::max<std::size_t>(1, hosts.size()), blocks_of(collective.kind, topology.ranks),
+      fmt::join(question.bytes, ","), fmt::join(blocks, ","), fmt::join(us, ","),
+      fmt::join(baselines_as_json(topology, collective.kind, question.form == ExportForm::PipelinedTimes,
+                                  blocks, printers),
+                ",\n     "),
+      fmt::join(measured, ",\n     "));
 }
 
 // An answer that is for the machine after some failures, as it was found.
@@ -253,9 +267,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
   Exported all;
-  // Rows of the forms that are one file.
-  std::vector<NcclChoices> of_nccl;
-  std::vector<ToolRules> of_tool;
+  std::vector<std::string> times;  // of each answer
   for (const std::string& group : split(question.place.group, ','))
     for (const std::string& collective : question.collectives) {
       ExportQuestion asked = question;
@@ -279,13 +291,6 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
         case ExportForm::MscclXml:
           add_plans(results, asked, {}, printers, all);
           break;
-        case ExportForm::NcclTuner:
-        case ExportForm::NcclTunerPlugin:
-        case ExportForm::NcclxCsv:
-          if (auto choices =
-                  nccl_choices(results, answers.front().hosts, question.bytes, printers.classic, all.notes))
-            of_nccl.push_back(std::move(*choices));
-          break;
         case ExportForm::Preload:
           for (std::size_t i = 0; i < results.size(); ++i)
             all.files.push_back(
@@ -299,20 +304,15 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
         case ExportForm::Nccl:
           add_program(results, file, name, asked, taker, printers, all);
           break;
-        case ExportForm::OmpiRules:
-        case ExportForm::OmpiJson:
-        case ExportForm::MpichJson:
-        case ExportForm::UccTune:
-          add_rules(answers, group, asked, printers, of_tool, all);
+        case ExportForm::Times:
+        case ExportForm::PipelinedTimes:
+          times.push_back(times_as_json(answers, results, asked, printers));
           break;
       }
     }
-  if (!of_tool.empty()) all.files = files_of(question.form, of_tool);
-  if (std::ranges::any_of(of_nccl, [](const NcclChoices& each) { return !each.rows.empty(); })) {
-    if (question.form == ExportForm::NcclTuner) all.files = nccl_tuner_csv(of_nccl);
-    if (question.form == ExportForm::NcclTunerPlugin) all.files = nccl_tuner_plugin(of_nccl);
-    if (question.form == ExportForm::NcclxCsv) all.files = ncclx_csv(of_nccl);
-  }
+  if (!times.empty())
+    all.files.push_back(
+        {.path = "times.json", .text = fmt::format("{{\"answers\": {}}}\n", lines(times, ""))});
   if (all.files.empty())
     throw InputError(name, "nothing of that can be written", all.notes.empty() ? "" : all.notes.front());
   return all;

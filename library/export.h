@@ -20,26 +20,12 @@ namespace chorale {
 // of messages (of the larger
 //   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
 //   left out, and the next best takes its sizes.
-// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's
-// own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that
-// needs no file. NcclxCsv: rows of NCCLX's own tuner. OmpiRules, OmpiJson, MpichJson, UccTune: which of their
-// own algorithms Open MPI, MPICH, UCC should take (library/tool_rules.h). Preload: the answers themselves,
-// files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that chooses by size, and by what
-// has failed of the machine where the library has answers after failures.
-enum class ExportForm {
-  Mscclpp,
-  MscclXml,
-  NcclTuner,
-  NcclTunerPlugin,
-  NcclxCsv,
-  OmpiRules,
-  OmpiJson,
-  MpichJson,
-  UccTune,
-  Preload,
-  Mpi,
-  Nccl
-};
+// Preload: the answers themselves, files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that
+// chooses by size, and by what has failed of the machine where the library has answers after failures. Times:
+// what the library's algorithms and baselines should take at each size, and what was measured, as JSON
+// (docs/formats.md), of which files for other programs are made (python/chorale/tuning_files.py).
+// PipelinedTimes: also of trees with more chunks than the fewest.
+enum class ExportForm { Mscclpp, MscclXml, Preload, Mpi, Nccl, Times, PipelinedTimes };
 std::span<const Named<ExportForm>> export_forms();
 
 struct ExportQuestion {
@@ -90,8 +76,9 @@ struct Printers {
   std::function<Printed(const Topology&, const Point&, ExportForm, const PrintOptions&)> print = {};
   // Of one collective; the first are for the whole machine.
   std::function<Printed(const std::vector<ReadyPoints>&, ExportForm, const std::string& name)> program = {};
-  // A baseline algorithm by name, of `chunks` chunks; 0: the fewest. Nullopt: the machine lacks the links for
-  // it.
+  // Baseline algorithms of a kind, and one of them with `chunks` chunks; 0: the fewest. Nullopt: the machine
+  // lacks the links for it.
+  std::function<std::vector<std::string>(CollectiveKind)> classics = {};
   std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)> classic = {};
   // The first words of the names of files.
   std::function<std::string(const Topology&, const Collective&)> stem = {};

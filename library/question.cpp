@@ -14,7 +14,7 @@
 #include "graph/automorphisms.h"
 #include "ir/error.h"
 #include "ir/json.h"
-#include "library/tool_algorithms.h"
+#include "library/own_algorithms.h"
 
 namespace chorale {
 namespace {
@@ -126,10 +126,9 @@ std::string misfit(const MeasuredTime& time, const Result& result) {
 }
 
 std::string misfit(const OwnTime& own, const Result& result) {
-  const std::optional<Tool> tool = tool_named(own.library);
-  if (!tool || own.time.over != "mpi" || own.time.point != MeasuredTime::kOwn)
+  if (own.time.over != "mpi" || own.time.point != MeasuredTime::kOwn)
     return "over something that is not known";
-  if (find_algorithm(*tool, result.collective.kind, own.algorithm) == nullptr)
+  if (!is_own_algorithm(own.library, result.collective.kind, own.algorithm))
     return "of an algorithm that is not known";
   return misfit(own.time, result);
 }

@@ -69,14 +69,17 @@ def publish(outcome: Outcome) -> None:
         outcome.write(_folder)
 
 
-def ask(*words: Any) -> str:
-    """What the program prints for such a command line. Throws InputError with its words where it refuses it."""
+def ask(*words: Any, notes: Optional[List[str]] = None) -> str:
+    """What the program prints for such a command line; to `notes` its notes are added. Throws InputError with its
+    words where it refuses it."""
     found = program()
     if found is None:
         raise InputError("chorale: the program is not there; build it, or set CHORALE to its path")
     done = subprocess.run([found, *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode not in (0, 3, 20):  # done; not all of it; proven impossible
         raise InputError(done.stderr.strip().removeprefix("chorale: error: ") or f"{found}: failed")
+    if notes is not None:
+        notes += re.findall("^chorale: note: (.*)$", done.stderr, re.MULTILINE)
     return done.stdout
 
 

@@ -13,7 +13,7 @@ import warnings
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple,
                     Union)
 
-from chorale import _chorale
+from chorale import _chorale, tuning_files
 from chorale._chorale import Result
 from chorale.calls import Asked, Machine, _collective, _machine
 from chorale.errors import InputError
@@ -120,11 +120,17 @@ class Library:
                message_bytes: Sequence[int] = tuple(2**k << 10 for k in range(21))) -> Dict[str, str]:
         """The files of `chorale library export --as FORM`: their texts by name. `message_bytes`, rising, are
         the sizes at which choices are made that were not measured."""
-        files, notes = self._file.export(machine, list(collectives), form, group,
+        is_rules = form in tuning_files.FORMS
+        found, notes = self._file.export(machine, list(collectives),
+                                         tuning_files.times_form(form) if is_rules else form, group,
                                          sorted(int(each) for each in message_bytes))
+        files = dict(found)
+        if is_rules:
+            answers = json.loads(files["times.json"])["answers"]
+            files = tuning_files.files(form, answers, self.path, notes)
         for note in notes:
             warnings.warn(note, stacklevel=2)
-        return dict(files)
+        return files
 
     def failures(self) -> List[Dict[str, Any]]:
         """The rows of `chorale library failures`: what is left of the rate after each failure that it was
