@@ -20,7 +20,6 @@
 #include "api/failures.h"
 #include "api/import.h"
 #include "api/inputs.h"
-#include "api/job.h"
 #include "api/library.h"
 #include "api/optimize.h"
 #include "api/order.h"

@@ -17,12 +17,12 @@ void job_options(CLI::App& app, Command& parsed) {
           "  chorale job examples/calls.csv --machine dgx-a100:2 --search-time 1");
   auto options = std::make_shared<JobCommand>();
   argument(sub, "traces", options->traces, "TRACE...", "Traces and logs of the job");
-  text(sub, "--machine", options->question.machine, "MACHINE",
+  text(sub, "--machine", options->machine, "MACHINE",
        "Compare there, by predicted times: a name of 'chorale topology list', or a file");
-  text(sub, "--library", options->question.library_name, "FILE",
+  text(sub, "--library", options->library, "FILE",
        "Take the algorithms of this library, built for that machine, instead of short searches");
-  baselines(sub, options->question.baselines);
-  duration(sub, "--search-time", options->question.search_time,
+  baselines(sub, options->baselines);
+  duration(sub, "--search-time", options->search_time,
            "Search each collective of each level for T (2s)");
   file_to_write(sub, "--spec", options->spec,
                 "Write the specification of a library for this job there, for 'chorale library build'");
@@ -31,9 +31,9 @@ void job_options(CLI::App& app, Command& parsed) {
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
     // Groups of a job become levels of the machine; without one neither option has a meaning.
-    if (options->question.machine.empty() && !options->question.library_name.empty())
+    if (options->machine.empty() && !options->library.empty())
       throw InputError("--library", "is of a machine", "name it: --machine MACHINE");
-    if (options->question.machine.empty() && !options->spec.empty())
+    if (options->machine.empty() && !options->spec.empty())
       throw InputError("--spec", "is of a machine", "name it: --machine MACHINE");
     parsed = *options;
   });

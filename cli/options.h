@@ -16,7 +16,6 @@
 #include "api/design.h"
 #include "api/import.h"
 #include "api/inputs.h"
-#include "api/job.h"
 #include "api/measure.h"
 #include "api/optimize.h"
 #include "api/order.h"
@@ -44,7 +43,7 @@ struct Message {  // help or version: print and stop
 };
 
 struct TopologyCommand {
-  enum class Form { Text, Dot, Json };
+  enum class Form { Text, Dot, Json, Levels };
   std::string name = {};  // empty: list the machines
   MachineChanges changes = {};
   Form form = Form::Text;
@@ -114,8 +113,11 @@ struct OptimizeCommand {
 
 struct JobCommand {
   std::vector<std::string> traces = {};
-  JobQuestion question = {};  // of the library its name; without a machine the job is only listed
-  std::string spec = {};      // where to write the specification of a library
+  std::string machine = {};  // "": the job is only listed
+  std::string library = {};
+  BaselineSet baselines = BaselineSet::Auto;
+  std::chrono::milliseconds search_time{2'000};  // of each collective and level
+  std::string spec = {};                         // where to write the specification of a library
   std::string json = {};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include "api/inputs.h"
+#include "api/levels.h"
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/supervisor.h"
 #include "ir/json.h"
 #include "topology/dot.h"
 #include "topology/machines.h"
@@ -68,6 +70,9 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
       break;
     case TopologyCommand::Form::Json:
       outcome.document = to_json(topology);
+      break;
+    case TopologyCommand::Form::Levels:
+      outcome.document = levels_as_json(command.name, command.changes);
       break;
     case TopologyCommand::Form::Text:
       outcome.text = describe(topology) + ways_in_words(topology) + describe(levels);

@@ -26,13 +26,19 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   using Form = TopologyCommand::Form;
   CLI::Option* const dot = show->add_flag_callback(
       "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
+  CLI::Option* const json = show->add_flag_callback(
+      "--json", [options] { options->form = Form::Json; }, "In the format that is read back");
+  json->excludes(dot);
   show->add_flag_callback(
-          "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
-      ->excludes(dot);
+          "--levels", [options] { options->form = Form::Levels; },
+          "Its levels as JSON: the groups of each, and a group as a machine (docs/formats.md)")
+      ->excludes(dot)
+      ->excludes(json);
   file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] {
-    // --dot and --json print on standard output without naming it, so require_one_document does not see them.
+    // --dot, --json and --levels print on standard output without naming it, so require_one_document does not see
+    // them.
     if (options->html == "-" && options->form != Form::Text)
       throw InputError("--html", "standard output cannot hold two files", "give the page a name");
     parsed = *options;

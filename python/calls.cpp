@@ -199,28 +199,6 @@ py::tuple resharded(const Topology& topology, const std::string& question, const
   return py::make_tuple(to_json(done.value), files, done.value.result);
 }
 
-// The job as JSON, with its gain if a machine is named; "" for no library.
-std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
-                       const std::string& library, double search_time, const std::string& baselines) {
-  std::vector<TraceText> traces;
-  for (const std::string& file : files) traces.push_back({.file = file, .text = read_file(file)});
-  const TracedJob job = read_job(traces);
-  if (machine.empty()) return to_json(job);
-  // The library is opened, not made.
-  const std::unique_ptr<AnswerFile> answers = library.empty() ? nullptr : open_answers(library, false);
-  std::atomic<bool> stop = false;
-  const JobQuestion question{.machine = machine,
-                             .library = answers.get(),
-                             .library_name = library,
-                             .baselines = baselines_named(baselines),
-                             .search_time = limits_of({}, search_time, stop).time,
-                             .stop = &stop};
-  const auto done = watched([&] { return job_gain(job, question); }, stop, [] {});
-  const std::string text = to_json(job, &done.value, machine);
-  raise_again(done, py::cast(text));
-  return text;
-}
-
 // The verdict by name, the result, and the conflicts that the solver took.
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
@@ -440,7 +418,6 @@ void bind_calls(py::module_& module) {
   module.def("design", &designed);
   module.def("reshard", &resharded);
   module.def("hosts_of", &hosts_of);
-  module.def("job", &traced_job);
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {

@@ -27,7 +27,7 @@ std::string attribute(std::string_view name, std::string_view value) {
   return ProtoMessage().bytes(ChakraAttribute::Name, name).bytes(ChakraAttribute::Text, value).text();
 }
 
-// The collective is named, so that a list of a job's calls (api/job_calls.h) has it.
+// The collective is named, so that a list of a job's calls (python/chorale/traces.py) has it.
 std::string metadata(const Collective& collective, std::int64_t block_bytes) {
   ProtoMessage message;
   message.bytes(ChakraMetadata::Version, "0.0.4");

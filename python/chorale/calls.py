@@ -11,7 +11,7 @@ import sys
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
                     TypeVar, Union)
 
-from chorale import _chorale
+from chorale import _chorale, jobs
 from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Ranking, Result, Topology
 from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
 from chorale.errors import InputError
@@ -205,9 +205,13 @@ def job(*traces: Union[str, "os.PathLike[str]"],
     collective, group, ranks, message_bytes, calls and us. With a `machine` also "gain", a sentence, and
     "rows" with predicted times: by a `library`, or by a search of `search_time` seconds for each
     collective."""
-    return json.loads(
-        _chorale.job([os.fspath(trace) for trace in traces], machine or "",
-                     os.fspath(library) if library else "", search_time, baselines))
+    return jobs.job({
+        "traces": [os.fspath(trace) for trace in traces],
+        "machine": machine or "",
+        "library": os.fspath(library) if library else "",
+        "search_ms": round(1000 * search_time),
+        "baselines": baselines
+    })
 
 
 @_with_options("synthesize")

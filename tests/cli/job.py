@@ -259,6 +259,7 @@ else:
 # The least: one call, one byte, no times. A table without groups.
 (work / "least.csv").write_text("bytes,collective,ranks\n1,MPI_Bcast,2\n")
 text = run("job", "least.csv")
+text_of_least = text
 assert text.splitlines()[1].split() == ["broadcast", "2", "ranks", "2", "1", "B", "1", "-", "-"], text
 
 # Gloo, by the sizes of its tensors.
@@ -333,9 +334,19 @@ wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": 
 for name, (text, says) in wrong.items():
     (work / name).write_bytes(text.encode("latin-1"))
     refused("job", name, says=says)
-# Cut by a limit: the exit code says so, whichever thread writes the list.
-done = run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "60", "--time-limit", "100ms", "--json", "cut.json", code=3)
+# Cut by a limit, while the first search goes on: the exit code says so, and what was read is reported.
+done = run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "60", "--time-limit", "4s", "--json", "cut.json", code=3)
 assert json.loads((work / "cut.json").read_text())["calls"] == found["calls"]
+# It is written in Python: without, and without the package beside the program, a line says so.
+refused("job", "gain.csv", env={"PATH": "/nowhere"}, says="chorale job: needs Python, which is not here; install python3")
+(work / "bin").mkdir()
+shutil.copy(sys.argv[1], work / "bin/chorale")
+alone = subprocess.run([work / "bin/chorale", "job", "gain.csv"], capture_output=True, text=True, cwd=work)
+assert alone.returncode == 2 and alone.stderr.startswith("chorale: error: chorale job: needs Chorale's Python package") and alone.stderr.count("\n") == 1, alone
+# Files of the current folder are none of its modules.
+(work / "json.py").write_text("raise SystemExit('the wrong module')")
+assert run("job", "least.csv") == text_of_least
+(work / "json.py").unlink()
 refused("job", "missing.json", says="missing.json")
 refused("job", "gain.csv", "--library", "job.db", says="--machine MACHINE")
 refused("job", "gain.csv", "--spec", "x.json", says="--machine MACHINE")

@@ -1,0 +1,551 @@
+"""The collectives that a job calls, as traces and logs of other programs have them (docs/jobs.md lists the
+formats). Traces differ between versions of PyTorch and NCCL, so a field that is absent or of another type
+counts as not known; a text that is not a trace at all is refused, and so are malformed numbers of tables,
+since a job that is half read would give a wrong total.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import math
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from chorale.command import read
+from chorale.errors import InputError
+
+KNOWN = "known are PyTorch's profiler and flight recorder, Chakra, NCCL's inspector and log, and tables"
+MOST_RANKS = 1 << 30
+MOST_BYTES = 1 << 50
+
+# Blocks of the larger buffer of a rank: one, or as many as ranks.
+HAS_BLOCKS = {"broadcast": False, "scatter": True, "gather": True, "allgather": True, "alltoall": True,
+              "reduce": False, "reducescatter": True, "allreduce": False}
+
+# Of an element, by the names that PyTorch gives types in traces.
+_TYPES = {"float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "long int": 8, "short": 2,
+          "short int": 2, "char": 1, "signed char": 1, "byte": 1, "unsigned char": 1, "bool": 1, "float32": 4,
+          "float64": 8, "complexfloat": 8, "int64": 8}
+
+# Of ncclDataType_t, by number: signed and unsigned of 8, 32 and 64 bits, half, float, double, bfloat16, and
+# two of 8 bits.
+_NCCL_TYPES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
+
+
+class Call(NamedTuple):
+    operation: str  # as it was logged: "_allgather_base"
+    group: str = ""
+    members: Sequence[int] = ()  # of the group, if known
+    ranks: int = 0  # of the group; 0: not known
+    message_bytes: int = 0
+    calls: int = 1
+    us: float = 0  # of all of them; 0: not known
+
+
+def collective(name: str) -> Optional[str]:
+    """What MPI, NCCL and PyTorch call it, whose internal forms have names of their own: "_allgather_base",
+    "allgather_into_tensor_coalesced", "all_to_allv"."""
+    name = name.lstrip("_")
+    for form in ("_coalesced", "_base", "_into_tensor", "_tensor", "_async"):
+        name = name.removesuffix(form)
+    if name in ("all_to_allv", "alltoallv", "all_to_all", "AlltoAll"):
+        name = "alltoall"
+    name = name.replace("-", "").replace("_", "").lower()
+    for library in ("mpi", "nccl", "rccl"):
+        name = name.removeprefix(library)
+    for form in ("intotensor", "tensor", "single", "block"):
+        name = name.removesuffix(form)
+    name = "broadcast" if name == "bcast" else name
+    return name if name in HAS_BLOCKS else None
+
+
+def _whole_bytes(number: float, where: str) -> int:
+    if not abs(number) <= MOST_BYTES:  # nor is an infinite product with 0
+        raise InputError(f"{where}: has a message of more than 2^50 bytes; the trace is damaged: record it again")
+    return int(number)
+
+
+def _shape(members: Sequence[int]) -> str:
+    """As many ranks at one distance are one group: a job has many data-parallel groups, of one pattern."""
+    steps = {b - a for a, b in zip(members, members[1:])}
+    if len(steps) > 1:
+        return " ".join(map(str, members))
+    apart = steps.pop() if steps else 1
+    return f"{len(members)} ranks" + ("" if apart == 1 else f", {apart} apart")
+
+
+class Tally:
+    """What ranks did."""
+
+    def __init__(self) -> None:
+        # [group, collective, ranks, bytes][rank] -> calls, microseconds
+        self.sums: Dict[Tuple[str, str, int, int], Dict[str, List[float]]] = {}
+        self.members: Dict[str, str] = {}  # of the first of each group
+        self.skipped: Dict[str, int] = collections.Counter()
+        self.duration_us = 0.0  # the longest of the ranks
+
+    def add(self, rank: str, call: Call) -> None:
+        kind = collective(call.operation)
+        if kind is None or call.message_bytes <= 0:
+            self.skipped[call.operation + ("" if kind is None else " without a size")] += call.calls
+            return
+        group = _shape(call.members) if call.members else call.group
+        self.members.setdefault(group, " ".join(map(str, call.members)))
+        key = (group, kind, len(call.members) or call.ranks, call.message_bytes)
+        total = self.sums.setdefault(key, {}).setdefault(rank, [0, 0])
+        total[0] += call.calls
+        total[1] += call.us
+
+    def lasted(self, spans: Sequence[Tuple[float, float]]) -> None:
+        """From the first start to the last end of (start, length)."""
+        if spans:
+            last = max(start + length for start, length in spans)
+            self.duration_us = max(self.duration_us, last - min(start for start, _ in spans))
+
+    def job(self) -> Dict[str, Any]:
+        """Ranks of one group make the same calls, so they are not added up: the ranks with the most calls
+        count, as traces may begin late, and of these the least time, since the others contain the wait for
+        the last rank."""
+        rows = []
+        for (group, kind, ranks, size), by_rank in sorted(self.sums.items()):
+            calls = max(number for number, _ in by_rank.values())
+            us = min((us for number, us in by_rank.values() if number == calls and us > 0), default=0)
+            rows.append({"group": group, "collective": kind, "ranks": ranks, "members": self.members[group],
+                         "message_bytes": size, "calls": calls, "us": us})
+        rows.sort(key=lambda row: (-row["us"], -row["message_bytes"] * row["calls"]))
+        return {"duration_us": self.duration_us, "calls": rows,
+                "skipped": [{"operation": name, "calls": calls} for name, calls in sorted(self.skipped.items())]}
+
+
+def job_of(files: Sequence[str]) -> Dict[str, Any]:
+    """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, and "skipped", as
+    docs/formats.md has them. Throws InputError with the file and the place."""
+    tally = Tally()
+    for file in files:
+        _read_trace(file, read(file), len(files), tally)
+    job = tally.job()
+    if not job["calls"]:
+        names = ", ".join(each["operation"] for each in job["skipped"])
+        raise InputError(
+            f"{files[0]}: has no collective with a size" +
+            (f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo; Chakra's traces "
+             "may need those of all ranks" if names else ""))
+    return job
+
+
+def _read_trace(file: str, data: bytes, traces: int, tally: Tally) -> None:
+    """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes before
+    the parser, since its file is a sequence of objects."""
+    if _is_chakra(data):
+        return _read_chakra(file, data, traces, tally)
+    if data.startswith(b"\x1f\x8b"):
+        raise InputError(f"{file}: is compressed; 'gunzip -c' writes the trace in it")
+    if data.startswith((b"\x80", b"PK")):
+        raise InputError(f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
+                         "flight recorder as JSON, and runs nothing in it")
+    text = data.decode("utf-8", "surrogateescape")
+    if text.lstrip()[:1] not in ("{", "["):
+        return (_read_nccl_log if " NCCL INFO " in text else _read_table)(file, text, tally)
+    if '"coll_perf"' in text:
+        return _read_inspector(file, text, tally)
+    trace = _parsed(file, text)
+    if isinstance(trace, list):
+        return _read_profile(f"{file}: ", trace, 0, file, tally)
+    if isinstance(trace.get("traceEvents"), list):
+        ranks = int(_number(trace.get("distributedInfo"), "world_size", f"{file}: distributedInfo", MOST_RANKS))
+        return _read_profile(f"{file}: traceEvents", trace["traceEvents"], ranks, file, tally)
+    if isinstance(trace.get("entries"), list):
+        return _read_flight_recorder(file, trace, tally)
+    raise InputError(f"{file}: is not a known trace; {KNOWN}")
+
+
+def _parsed(where: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}:{error.lineno}:{error.colno}: is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise InputError(f"{where}: is nested too deeply") from None
+
+
+# Members of JSON objects: what lacks or is of another type is not known.
+
+
+def _text(json_object: Any, key: str) -> str:
+    value = json_object.get(key) if isinstance(json_object, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(json_object: Any, key: str, where: str, most: float = 1e18) -> float:
+    value = json_object.get(key) if isinstance(json_object, dict) else None
+    if not _is_number(value):
+        return 0
+    if not abs(value) <= most:
+        raise InputError(f"{where}.{key}: {json.dumps(value)} is out of range; use {-most} to {most}")
+    return value
+
+
+def _list(json_object: Any, key: str) -> List[Any]:
+    value = json_object.get(key) if isinstance(json_object, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _listed_ranks(json_object: Any, key: str) -> List[int]:
+    """"[0, 1, 2]", or the same as a list; none if it is cut short ("[0, 1, ...]")."""
+    text = _text(json_object, key)
+    if "..." in text:
+        return []
+    ranks = [int(number) for number in re.findall("[0-9]+", text)] if text else _list(json_object, key)
+    return ranks if all(isinstance(rank, int) and 0 <= rank <= MOST_RANKS for rank in ranks) else []
+
+
+def _type_bytes(name: Any) -> int:
+    """0: not known."""
+    name = name.lower().removeprefix("c10::") if isinstance(name, str) else ""
+    return 1 if name.startswith(("float8", "f8")) else _TYPES.get(name, 0)
+
+
+def _elements(dims: Any) -> float:
+    """Of a list of sizes, which may be nested: [[3,4]], [[[3,4],[2]]]; one of no dimensions is none."""
+    if not isinstance(dims, list) or not dims:
+        return 0
+    if _is_number(dims[0]):
+        return math.prod(float(size) for size in dims if _is_number(size))
+    return sum(map(_elements, dims))
+
+
+# PyTorch's profiler.
+
+
+def _call_of_args(args: Any, us: float, where: str) -> Call:
+    """With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only
+    launches it. The larger buffer of the rank is the message, as nccl-tests counts."""
+    elements = max(_number(args, "In msg nelems", where), _number(args, "Out msg nelems", where))
+    return Call(_text(args, "Collective name"), _text(args, "Process Group Name"),
+                _listed_ranks(args, "Process Group Ranks"), int(_number(args, "Group size", where, MOST_RANKS)),
+                _whole_bytes(elements * _type_bytes(args.get("dtype")), where), us=us)
+
+
+def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> Call:
+    """"gloo:all_reduce", of all ranks, by the sizes of its tensors: of the rank's own tensor. With an unknown
+    number of ranks a gather has no size, and is skipped."""
+    operation = name.split(":", 1)[1]
+    size = _type_bytes((_list(args, "Input type") or [""])[0]) or 4  # of an element, if the trace does not say
+    tensors = ranks if "gather" in operation else 1
+    return Call(operation, "all", ranks=ranks, us=us,
+                message_bytes=_whole_bytes(_elements(args.get("Input Dims")) * size * tensors, where))
+
+
+def _read_profile(place: str, events: List[Any], ranks: int, file: str, tally: Tally) -> None:
+    """Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what launches
+    it, and as a backend's event: the first of these kinds that the trace has counts, so that none counts
+    twice."""
+    kernels: List[Call] = []
+    launches: List[Call] = []
+    shapes: List[Call] = []
+    spans = []
+    for number, event in enumerate(events):
+        if _text(event, "ph") != "X":
+            continue
+        where = f"{place}[{number}]"
+        name, us, args = _text(event, "name"), _number(event, "dur", where), event.get("args")
+        spans.append((_number(event, "ts", where), us))
+        if not isinstance(args, dict):
+            continue
+        if "Collective name" in args:
+            is_kernel = _text(event, "cat") == "kernel"
+            (kernels if is_kernel else launches).append(_call_of_args(args, us if is_kernel else 0, f"{where}.args"))
+        elif name.startswith(("gloo:", "mpi:", "ucc:")):
+            shapes.append(_call_of_shapes(name, args, ranks, us, f"{where}.args"))
+    for call in kernels or launches or shapes:
+        tally.add(file, call)
+    tally.lasted(spans)
+
+
+def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
+    """{"entries": [{"profiling_name": "nccl:all_reduce", "process_group": ["0", ..], "input_sizes": [[..]], ..}],
+    "pg_config": {"0": {"ranks": "[0, 1]"}}}."""
+
+    def bytes_in(entry: Any, sizes: str, types: str) -> float:
+        names = _list(entry, types)
+        return sum(_elements(dims) * (_type_bytes(names[i]) if i < len(names) else 4)
+                   for i, dims in enumerate(_list(entry, sizes)))
+
+    spans = []
+    for number, entry in enumerate(trace["entries"]):
+        where = f"{file}: entries[{number}]"
+        group = (_list(entry, "process_group") or [""])[0]
+        group = group if isinstance(group, str) else ""
+        groups = trace.get("pg_config")
+        us = 1000 * _number(entry, "duration_ms", where)
+        created = _number(entry, "time_created_ns", where, 9e18)  # since 1970: of 2026 it is 1.8e18
+        if created > 0:
+            spans.append((created / 1000, us))
+        tally.add(file, Call(
+            _text(entry, "profiling_name").split(":", 1)[-1], group,
+            _listed_ranks(groups.get(group) if isinstance(groups, dict) else None, "ranks"), us=us,
+            message_bytes=_whole_bytes(max(bytes_in(entry, "input_sizes", "input_dtypes"),
+                                           bytes_in(entry, "output_sizes", "output_dtypes")), where)))
+    tally.lasted(spans)
+
+
+# NCCL's inspector and log, and tables.
+
+
+def _read_inspector(file: str, text: str, tally: Tally) -> None:
+    """Objects one after the other, with or without a line each; the last of a run that was ended may be cut.
+    {"header": {"id", "rank", "n_ranks", ..}, "coll_perf": {"coll", "coll_msg_size_bytes", "coll_exec_time_us"}}:
+    a rank is known by its number within its communicator."""
+    decoder = json.JSONDecoder()
+    at = text.find("{")
+    while at >= 0:
+        try:
+            each, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            if "\n" not in text[error.pos:].strip():
+                return
+            raise InputError(f"{file}:{error.lineno}:{error.colno}: is not JSON: {error.msg}") from None
+        at = text.find("{", at)
+        if not isinstance(each, dict) or "header" not in each or "coll_perf" not in each:
+            continue  # a message between two ranks
+        header, perf = each["header"], each["coll_perf"]
+        communicator, name = _text(header, "id"), _text(header, "comm_name")
+        rank = int(_number(header, "rank", f"{file}: header", MOST_RANKS))
+        where = f"{file}: coll_perf"
+        tally.add(f"{rank} of {communicator}", Call(
+            _text(perf, "coll"), communicator if name in ("", "unknown") else name,
+            ranks=int(_number(header, "n_ranks", f"{file}: header", MOST_RANKS)),
+            message_bytes=_whole_bytes(_number(perf, "coll_msg_size_bytes", where), where),
+            us=_number(perf, "coll_exec_time_us", where)))
+
+
+def _required(text: str, what: str, where: str, most: int = MOST_BYTES) -> int:
+    if re.fullmatch("[0-9]{1,18}", text) and int(text) <= most:
+        return int(text)
+    raise InputError(f"{where}: '{text[:40]}' is not {what}")
+
+
+def _read_nccl_log(file: str, text: str, tally: Tally) -> None:
+    """"host:pid:tid [0] NCCL INFO AllReduce: opCount 5 sendbuff 0x.. recvbuff 0x.. count 1024 datatype 7 op 0
+    root 0 comm 0x.. [nranks=8] stream 0x..": the count is of a block where ranks have blocks."""
+    for number, line in enumerate(text.split("\n"), 1):
+        process, info, rest = line.partition(" NCCL INFO ")
+        operation, is_call, _ = rest.partition(": opCount ")
+        if not info or not is_call:
+            continue
+        where = f"{file}: line {number}"
+
+        def after(word: str) -> str:
+            return re.split("[ ,\\]]", line.partition(word)[2], maxsplit=1)[0]
+
+        count = _required(after(" count "), "a count", where)
+        kind = _required(after(" datatype "), "the number of a type", where)
+        ranks = _required(after("[nranks="), "a number of ranks", where, MOST_RANKS)
+        if kind >= len(_NCCL_TYPES):  # of a later NCCL: without its size the bytes are not known
+            raise InputError(f"{where}: datatype {kind} is not known")
+        blocks = ranks if HAS_BLOCKS.get(collective(operation) or "") else 1
+        # A communicator has an address in each process: by its ranks they are alike.
+        tally.add(process, Call(operation, f"{ranks} ranks", ranks=ranks,
+                                message_bytes=_whole_bytes(float(count) * _NCCL_TYPES[kind] * blocks, where)))
+
+
+def _read_table(file: str, text: str, tally: Tally) -> None:
+    """"collective,ranks,bytes,calls,us" in any order; other columns, and lines that begin with '#', are ignored.
+    Quotes are removed and mean nothing: a cell with a comma in it is two."""
+    header: List[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line or line.startswith("#"):
+            continue
+        where = f"{file}: line {number}"
+        cells = [cell.strip(" \t\r\"") for cell in line.split(",")]
+        if not header:
+            header = cells
+            for needed in ("collective", "ranks", "bytes"):
+                if needed not in header:
+                    raise InputError(f"{where}: is not a known trace, nor a table with a column '{needed}'; {KNOWN}")
+            continue
+        if len(cells) != len(header):
+            raise InputError(f"{where}: has other columns than the header")
+        row = dict(zip(reversed(header), reversed(cells)))  # of two columns of one name the first
+        ranks = _required(row["ranks"], "a number of ranks", where, MOST_RANKS)
+        us = row.get("us") or "0"
+        if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+", us) or math.isinf(float(us)):
+            raise InputError(f"{where}: '{us[:40]}' is not a time")
+        tally.add(file, Call(row["collective"], row.get("group") or f"{ranks} ranks", ranks=ranks, us=float(us),
+                             message_bytes=_required(row["bytes"], "a number of bytes", where),
+                             calls=_required(row.get("calls") or "1", "a number of calls", where)))
+
+
+# Execution traces of Chakra (MLCommons, et_def.proto): messages of protocol buffers, each after its length,
+# first the metadata, then a node per operation. COMM_COLL_NODE of a device has comm_type, comm_size (bytes of
+# a rank's input) and perhaps pg_name, a process group; PyTorch's groups are in a METADATA_NODE, as JSON in a
+# list of Python.
+
+_CHAKRA = ("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter",
+           "reduce_scatter", "barrier")  # by comm_type
+_ATTRIBUTE, _NODE_ATTRIBUTE = 2, 10
+_NAME, _KIND, _START, _DURATION, _INPUTS = 2, 3, 6, 7, 8  # fields of a node
+_SEND, _RECEIVE, _COLLECTIVE = 5, 6, 7  # its kinds
+
+
+class _Damaged(Exception):
+    pass
+
+
+def _varint(data: bytes, at: int) -> Tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7f) << shift
+        if byte < 0x80:
+            return value & (1 << 64) - 1, at
+    raise _Damaged
+
+
+def _sized(data: bytes, at: int) -> Tuple[bytes, int]:
+    size, at = _varint(data, at)
+    if size > len(data) - at:
+        raise _Damaged
+    return data[at:at + size], at + size
+
+
+def _fields(message: bytes) -> Iterator[Tuple[int, Any]]:
+    """(number, integer or bytes) of a whole message; groups are not read."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, kind = key >> 3, key & 7
+        if not 0 < number <= 0x1fffffff or kind not in (0, 1, 2, 5):
+            raise _Damaged
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield number, value
+        elif kind == 2:
+            inside, at = _sized(message, at)
+            yield number, inside
+        else:
+            end = at + (8 if kind == 1 else 4)
+            if end > len(message):
+                raise _Damaged
+            yield number, int.from_bytes(message[at:end], "little")
+            at = end
+
+
+def _is_chakra(data: bytes) -> bool:
+    """The first record is the metadata: a version and attributes, and nothing else."""
+    try:
+        first, end = _sized(data, 0)
+        fields = list(_fields(first))
+    except _Damaged:
+        return False
+    return (bool(fields) or end < len(data)) and all(number in (1, _ATTRIBUTE) for number, _ in fields)
+
+
+def _attributes(message: Sequence[Tuple[int, Any]], field: int) -> Dict[bytes, Any]:
+    """Numbers of type sint are zigzag-encoded (0, -1, 1, -2, ...)."""
+    found = {}
+    for number, inside in message:
+        if number != field:
+            continue
+        name, value = b"", b""
+        for kind, each in _fields(inside if isinstance(inside, bytes) else b""):
+            if kind == 1:
+                name = each
+            elif kind in (15, 17):
+                value = each >> 1 ^ -(each & 1)
+            else:
+                value = each - (1 << 64) if isinstance(each, int) and each >> 63 else each
+        found[name] = value
+    return found
+
+
+def _integer(values: Dict[Any, Any], name: Any) -> int:
+    value = values.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _bytes(values: Dict[Any, Any], name: Any) -> bytes:
+    value = values.get(name)
+    return value if isinstance(value, bytes) else b""
+
+
+def _word(values: Dict[bytes, Any], name: bytes) -> str:
+    return _bytes(values, name).decode("utf-8", "surrogateescape")
+
+
+def _groups_in(inputs: bytes, where: str) -> Dict[str, List[int]]:
+    """['[{"pg_name": "0", "ranks": [0, 1]}, ...]']; without ranks a group has all."""
+    start, end = inputs.find(b"[{"), inputs.rfind(b"}]")
+    if start < 0 or end < start:
+        return {}
+    groups = {}
+    for group in _parsed(where, inputs[start:end + 2].decode("utf-8", "surrogateescape")):
+        size = int(_number(group, "pg_size", where, 1 << 24))
+        groups[_text(group, "pg_name")] = _listed_ranks(group, "ranks") or list(range(size))
+    return groups
+
+
+def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int]], traces: int, where: str) -> Call:
+    """A group that is not listed has all ranks: as many as there are traces, if there are several. A single
+    trace does not contain the number: it is then 0, not known."""
+    kind = _integer(values, b"comm_type")
+    operation = _CHAKRA[kind] if 0 <= kind < len(_CHAKRA) else f"type {kind}"
+    group = _word(values, b"pg_name")
+    members = groups.get(group, [])
+    ranks = len(members)
+    if not members and group in ("", "0"):  # PyTorch calls its default group "0"
+        ranks = traces if traces > 1 else 0
+        group = f"{ranks} ranks" if ranks else "all"
+    size = min(max(_integer(values, b"comm_size"), 0), MOST_BYTES)
+    # comm_size is of a rank's input; the message of these is all inputs together.
+    if operation in ("all_gather", "gather"):
+        size = _whole_bytes(float(size) * ranks, where)
+    return Call(operation, group, members, ranks, size, us=us)
+
+
+def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
+    """Calls are made last: a node that lists process groups may come after those that use them. What starts at 0
+    has no time. A trace of 'emit --target chakra' has the messages of one collective."""
+    first, at = _sized(data, 0)
+    where = f"{file}: metadata"
+    collectives, spans, groups, number = [], [], {}, 0
+    try:
+        own = _attributes(list(_fields(first)), _ATTRIBUTE)
+        whole = _integer(own, b"message_bytes") if _word(own, b"collective") else 0
+        if whole > 0:
+            ranks = min(max(_integer(own, b"ranks"), 0), 1 << 24)
+            tally.add(file, Call(_word(own, b"collective"), f"{ranks} ranks", ranks=ranks, message_bytes=whole))
+        while at < len(data):
+            where = f"{file}: node {number}"
+            number += 1
+            try:
+                message, at = _sized(data, at)
+            except _Damaged:
+                raise InputError(f"{where}: ends within a Chakra execution trace; the file is cut short") from None
+            fields = list(_fields(message))
+            node = dict(fields)
+            name, inputs = _bytes(node, _NAME), _bytes(node, _INPUTS)
+            start, us, kind = _integer(node, _START), _integer(node, _DURATION), _integer(node, _KIND)
+            if start > 0:
+                spans.append((start, us))
+            if b"process_group:init" in name:
+                groups.update(_groups_in(_bytes(dict(_fields(inputs)), 1), where))
+            values = _attributes(fields, _NODE_ATTRIBUTE)
+            # A host's node only launches the device's, which has the type and the time.
+            if kind == _COLLECTIVE and b"comm_type" in values:
+                collectives.append((values, us))
+            elif whole <= 0 and kind in (_SEND, _RECEIVE):
+                tally.add(file, Call("send" if kind == _SEND else "receive"))
+    except _Damaged:
+        raise InputError(f"{where}: is not a message of a Chakra execution trace; the file is damaged") from None
+    for values, us in collectives:
+        tally.add(file, _chakra_call(values, us, groups, traces, file))
+    tally.lasted(spans)
