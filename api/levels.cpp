@@ -2,22 +2,12 @@
 // graph (construct/composition.h, nestings): equal connected parts, joined alike.
 #include "api/levels.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <numeric>
-#include <ranges>
 
-#include "api/inputs.h"
 #include "construct/composition.h"
 #include "ir/error.h"
 #include "ir/hierarchy.h"
-#include "ir/json.h"
-#include "ir/json_writer.h"
-#include "library/groups.h"
 #include "topology/failures.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -44,29 +34,6 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
     throw InputError("machine " + spec_or_file, "is not divided into equal groups, each joined inside",
                      "use one with levels ('chorale hierarchy list'), or 'chorale frontier'");
   return std::move(*found);
-}
-
-std::string levels_as_json(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Topology whole = machine(spec_or_file, changes);
-  RankGroup all(whole.ranks);
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<std::pair<std::string, std::vector<RankGroup>>> levels = {{"all", {all}}};
-  if (const std::optional<Nesting> nested = nesting_if_any(spec_or_file, changes))
-    for (int level = 0; level < std::ssize(nested->names); ++level)
-      levels.emplace_back(nested->names[level], groups_at(*nested, {level}));
-  std::vector<std::string> texts;
-  for (const auto& [name, groups] : levels) {
-    std::vector<std::string> lists;
-    std::map<std::size_t, std::string> machines;
-    for (const RankGroup& group : groups) {
-      lists.push_back(list(group));
-      if (std::string& one = machines[group.size()]; one.empty())
-        one = fmt::format("\"{}\":{}", group.size(), to_json(group_of(whole, name, group)));
-    }
-    texts.push_back(fmt::format("{{\"level\":{},\"groups\":[{}],\"machines\":{{{}}}}}", quoted(name),
-                                fmt::join(lists, ","), fmt::join(machines | std::views::values, ",")));
-  }
-  return fmt::format("{{\"levels\": {}}}\n", lines(texts, ""));
 }
 
 std::vector<Rank> ranks_gone(const MachineChanges& changes) {

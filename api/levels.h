@@ -16,10 +16,6 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
 // The same; empty if there are none.
 std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const MachineChanges& = {});
 
-// {"levels": [{"level": "all", "groups": [[ranks]], "machines": {"16": machine}}, ...]}: all ranks, then each
-// level by its name; of each number of ranks that its groups have the first group as a machine of its own.
-std::string levels_as_json(const std::string& spec_or_file, const MachineChanges& = {});
-
 // The ranks that the changes leave out, each once, rising. They have been read as numbers before
 // (topology/changes.h).
 std::vector<Rank> ranks_gone(const MachineChanges&);

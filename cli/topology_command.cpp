@@ -2,6 +2,11 @@
 // replaces them by routes. For such a machine a sentence names which routes other commands would take, if not
 // all.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <numeric>
+#include <ranges>
 
 #include "api/inputs.h"
 #include "api/levels.h"
@@ -11,6 +16,8 @@
 #include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
+#include "ir/json_writer.h"
+#include "library/groups.h"
 #include "topology/dot.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -52,6 +59,31 @@ std::string ways_in_words(const Topology& topology) {
       return chosen("one between two ranks whose positions on one tier are a power of two apart");
   }
   return "";
+}
+
+// {"levels": [{"level": "all", "groups": [[ranks]], "machines": {"16": machine}}, ...]}: all ranks, then each
+// level by its name; of each number of ranks that its groups have the first group as a machine of its own.
+std::string levels_as_json(const std::string& spec_or_file, const MachineChanges& changes) {
+  const Topology whole = machine(spec_or_file, changes);
+  RankGroup all(whole.ranks);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::pair<std::string, std::vector<RankGroup>>> levels = {{"all", {all}}};
+  if (const std::optional<Nesting> nested = nesting_if_any(spec_or_file, changes))
+    for (int level = 0; level < std::ssize(nested->names); ++level)
+      levels.emplace_back(nested->names[level], groups_at(*nested, {level}));
+  std::vector<std::string> texts;
+  for (const auto& [name, groups] : levels) {
+    std::vector<std::string> lists;
+    std::map<std::size_t, std::string> machines;
+    for (const RankGroup& group : groups) {
+      lists.push_back(list(group));
+      if (std::string& one = machines[group.size()]; one.empty())
+        one = fmt::format("\"{}\":{}", group.size(), to_json(group_of(whole, name, group)));
+    }
+    texts.push_back(fmt::format("{{\"level\":{},\"groups\":[{}],\"machines\":{{{}}}}}", quoted(name),
+                                fmt::join(lists, ","), fmt::join(machines | std::views::values, ",")));
+  }
+  return fmt::format("{{\"levels\": {}}}\n", lines(texts, ""));
 }
 
 }  // namespace

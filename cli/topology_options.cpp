@@ -37,8 +37,8 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] {
-    // --dot, --json and --levels print on standard output without naming it, so require_one_document does not see
-    // them.
+    // --dot, --json and --levels print on standard output without naming it, so require_one_document does not
+    // see them.
     if (options->html == "-" && options->form != Form::Text)
       throw InputError("--html", "standard output cannot hold two files", "give the page a name");
     parsed = *options;

@@ -1,6 +1,6 @@
 // Files for other programs, made of the answers for one machine and group. Plans (MSCCL++, MSCCL) have a file
-// per range of sizes, programs (MPI, NCCL) and results one per collective; times are one file for all, so their
-// rows are collected first.
+// per range of sizes, programs (MPI, NCCL) and results one per collective; times are one file for all, so
+// their rows are collected first.
 //
 // Each size covers the range up to the next one: the first choice also holds below, the last one also above.
 #include "library/export.h"

@@ -20,9 +20,9 @@ namespace chorale {
 // of messages (of the larger
 //   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
 //   left out, and the next best takes its sizes.
-// Preload: the answers themselves, files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that
-// chooses by size, and by what has failed of the machine where the library has answers after failures. Times:
-// what the library's algorithms and baselines should take at each size, and what was measured, as JSON
+// Preload: the answers themselves, files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program
+// that chooses by size, and by what has failed of the machine where the library has answers after failures.
+// Times: what the library's algorithms and baselines should take at each size, and what was measured, as JSON
 // (docs/formats.md), of which files for other programs are made (python/chorale/tuning_files.py).
 // PipelinedTimes: also of trees with more chunks than the fewest.
 enum class ExportForm { Mscclpp, MscclXml, Preload, Mpi, Nccl, Times, PipelinedTimes };

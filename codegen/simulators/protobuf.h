@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace chorale {
 
@@ -21,16 +19,5 @@ class ProtoMessage {
  private:
   std::string text_ = {};
 };
-
-struct ProtoField {
-  int number = 0;
-  std::uint64_t value = 0;      // of a varint, or the bits of a fixed number
-  std::string_view bytes = {};  // in the message
-};
-
-// Of a whole message; none if it is damaged.
-std::optional<std::vector<ProtoField>> proto_fields(std::string_view message);
-// The next message after its length, which is taken off the text; none if the text ends before.
-std::optional<std::string_view> take_sized(std::string_view& text);
 
 }  // namespace chorale

@@ -20,8 +20,8 @@ Table = Dict[str, Any]
 
 
 def table(rows: Sequence[Sequence[str]], kinds: str) -> Table:
-    """A part of a text. Of kinds each column has a letter: r for numbers, l for text; R, L for what is left out
-    first where there is no room."""
+    """A part of a text. Of kinds each column has a letter: r for numbers, l for text; R, L for what is left
+    out first where there is no room."""
     return {"table": [[_line(cell) for cell in row] for row in rows], "kinds": kinds}
 
 
@@ -39,13 +39,14 @@ class Outcome:
     def write(self, folder: pathlib.Path) -> None:
         for number, (_, contents) in enumerate(self.files):
             (folder / f"file{number}").write_text(contents, encoding="utf-8", errors="surrogateescape")
-        _write(folder, {
-            "exit_code": self.exit_code,
-            "text": [part if isinstance(part, dict) else _line(part) for part in self.text],
-            "notes": [_line(note) for note in self.notes],
-            "errors": [_line(error) for error in self.errors],
-            "files": [[path, f"file{number}"] for number, (path, _) in enumerate(self.files)]
-        })
+        _write(
+            folder, {
+                "exit_code": self.exit_code,
+                "text": [part if isinstance(part, dict) else _line(part) for part in self.text],
+                "notes": [_line(note) for note in self.notes],
+                "errors": [_line(error) for error in self.errors],
+                "files": [[path, f"file{number}"] for number, (path, _) in enumerate(self.files)]
+            })
 
 
 def _line(text: str) -> str:
@@ -70,8 +71,8 @@ def publish(outcome: Outcome) -> None:
 
 
 def ask(*words: Any, notes: Optional[List[str]] = None) -> str:
-    """What the program prints for such a command line; to `notes` its notes are added. Throws InputError with its
-    words where it refuses it."""
+    """What the program prints for such a command line; to `notes` its notes are added. Throws InputError with
+    its words where it refuses it."""
     found = program()
     if found is None:
         raise InputError("chorale: the program is not there; build it, or set CHORALE to its path")
@@ -104,7 +105,8 @@ def _with_unit(value: float, units: Sequence[Tuple[float, str]]) -> str:
         return int(number * 10**digits + 0.5) / 10**digits, digits
 
     last = len(units) - 1
-    at = next((i for i in range(last) if rounded(value / units[i][0])[0] * units[i][0] < units[i + 1][0]), last)
+    at = next((i for i in range(last) if rounded(value / units[i][0])[0] * units[i][0] < units[i + 1][0]),
+              last)
     number, digits = rounded(value / units[at][0])
     text = f"{number:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if digits else text} {units[at][1]}"

@@ -21,8 +21,8 @@ Row = Dict[str, Any]
 
 
 def perform(question: Dict[str, Any]) -> Outcome:
-    """`chorale job`: "traces", and "machine", "library", "baselines", "search_ms", "spec", "json", which may be
-    ""."""
+    """`chorale job`: "traces", and "machine", "library", "baselines", "search_ms", "spec", "json", which may
+    be ""."""
     job = traces.job_of(question["traces"])
     machine = question["machine"]
     listed = _listed(job)
@@ -50,17 +50,25 @@ def _each_us(calls: Row) -> str:
 def _listed(job: Dict[str, Any]) -> List[Any]:
     rows = [["collective", "group", "ranks", "message", "calls", "time of one", "of all"]]
     for calls in job["calls"]:
-        rows.append([calls["collective"], calls["group"], str(calls["ranks"] or "-"),
-                     format_bytes(calls["message_bytes"]), str(calls["calls"]), _each_us(calls),
-                     format_us(calls["us"]) if calls["us"] > 0 else "-"])
+        rows.append([
+            calls["collective"], calls["group"],
+            str(calls["ranks"] or "-"),
+            format_bytes(calls["message_bytes"]),
+            str(calls["calls"]),
+            _each_us(calls),
+            format_us(calls["us"]) if calls["us"] > 0 else "-"
+        ])
     return [table(rows, "llrrrrr")]
 
 
-def _written(question: Dict[str, Any], job: Dict[str, Any], text: List[Any], gain: Optional["_Gain"]) -> Outcome:
+def _written(question: Dict[str, Any], job: Dict[str, Any], text: List[Any],
+             gain: Optional["_Gain"]) -> Outcome:
     outcome = Outcome()
     outcome.text = text
-    outcome.notes = [f"{counted(each['calls'], 'call')} of {each['operation']} left out: no collective of one size "
-                     "for all ranks" for each in job["skipped"]]
+    outcome.notes = [
+        f"{counted(each['calls'], 'call')} of {each['operation']} left out: no collective of one size "
+        "for all ranks" for each in job["skipped"]
+    ]
     if question["spec"] and gain:
         outcome.files.append((question["spec"], gain.spec()))
     elif question["spec"]:
@@ -80,15 +88,19 @@ def _text_of(members: Dict[str, Any]) -> str:
     def text(value: Any) -> str:
         if not isinstance(value, list):
             return json.dumps(plain(value))
-        rows = [json.dumps({name: plain(cell) for name, cell in row.items()}, separators=(",", ":")) for row in value]
+        rows = [
+            json.dumps({
+                name: plain(cell) for name, cell in row.items()
+            }, separators=(",", ":")) for row in value
+        ]
         return "[\n  " + ",\n  ".join(rows) + "\n]" if rows else "[]"
 
     return "{\n" + ",\n".join(f'"{name}": {text(value)}' for name, value in members.items()) + "\n}\n"
 
 
 class _Gain:
-    """A row for each of the job, with times of one call; 0: not known. Totals count only rows with both times,
-    and what was measured only if all of these were."""
+    """A row for each of the job, with times of one call; 0: not known. Totals count only rows with both
+    times, and what was measured only if all of these were."""
 
     def __init__(self, job: Dict[str, Any], question: Dict[str, Any], folder: pathlib.Path):
         self.job, self.question, self.folder = job, question, folder
@@ -98,8 +110,14 @@ class _Gain:
         self.asked: Dict[Tuple[str, str], List[Row]] = {}  # by level and collective
         for calls in job["calls"]:
             level = self._level_of(calls)
-            row = {"collective": calls["collective"], "level": level, "message_bytes": calls["message_bytes"],
-                   "baseline": "", "baseline_us": 0, "us": 0}
+            row = {
+                "collective": calls["collective"],
+                "level": level,
+                "message_bytes": calls["message_bytes"],
+                "baseline": "",
+                "baseline_us": 0,
+                "us": 0
+            }
             self.rows.append(row)
             if level:
                 self.asked.setdefault((level, calls["collective"]), []).append(row)
@@ -122,21 +140,23 @@ class _Gain:
         return str(file)
 
     def timed(self) -> Iterator[None]:
-        """Asks for all; a step for each collective of a level. The baselines are timed in any case; the search
-        ends at once where a library has the answers."""
+        """Asks for all; a step for each collective of a level. The baselines are timed in any case; the
+        search ends at once where a library has the answers."""
         ranks = {id(row): calls["ranks"] for row, calls in zip(self.rows, self.job["calls"])}
         for (level, name), rows in sorted(self.asked.items()):
             sizes = sorted({row["message_bytes"] for row in rows})
             library = self.question["library"]
             answer = ask("optimize", self._machine_of(level, ranks[id(rows[0])]), name, "--sizes",
-                         ",".join(map(str, sizes)), "--baselines", self.question["baselines"], "--search-time",
+                         ",".join(map(str,
+                                      sizes)), "--baselines", self.question["baselines"], "--search-time",
                          "200ms" if library else f"{self.question['search_ms']}ms", "--json", "-", "-q")
             found = {row["message_bytes"]: row for row in json.loads(answer)["rows"]} if answer else {}
             ours = self._by_library(level, name, sizes) if library else {}
             for row in rows:
                 best = found.get(row["message_bytes"])
                 if best:
-                    row.update(baseline=best["baseline"], baseline_us=best["baseline_us"],
+                    row.update(baseline=best["baseline"],
+                               baseline_us=best["baseline_us"],
                                us=0 if library else best["us"])
                 row["us"] = ours.get(row["message_bytes"], row["us"])
             yield
@@ -153,7 +173,8 @@ class _Gain:
         return dict(zip(sizes, answer["us"]))
 
     def _known(self) -> Iterator[Tuple[Row, Row]]:
-        return ((row, calls) for row, calls in zip(self.rows, self.job["calls"])
+        return ((row, calls)
+                for row, calls in zip(self.rows, self.job["calls"])
                 if row["us"] > 0 and row["baseline_us"] > 0)
 
     def _total(self, name: str) -> float:
@@ -164,15 +185,19 @@ class _Gain:
         rows = [["collective", "level", "message", "calls", "measured", "baseline", "", "time", "speedup"]]
         for row, calls in zip(self.rows, self.job["calls"]):
             us, baseline = row["us"], row["baseline_us"]
-            rows.append([row["collective"], row["level"] or "none", format_bytes(row["message_bytes"]),
-                         str(calls["calls"]), _each_us(calls), row["baseline"] or "-",
-                         format_us(baseline) if baseline > 0 else "-", format_us(us) if us > 0 else "-",
-                         f"{baseline / us:.2f}x" if us > 0 and baseline > 0 else "-"])
+            rows.append([
+                row["collective"], row["level"] or "none",
+                format_bytes(row["message_bytes"]),
+                str(calls["calls"]),
+                _each_us(calls), row["baseline"] or "-",
+                format_us(baseline) if baseline > 0 else "-",
+                format_us(us) if us > 0 else "-", f"{baseline / us:.2f}x" if us > 0 and baseline > 0 else "-"
+            ])
         return [table(rows, "llrrrlrrr"), self.sentence()]
 
     def sentence(self) -> str:
-        """With measured times the gain is the measured share of the job times the share of it that is predicted
-        to be saved; without a duration only the latter is known."""
+        """With measured times the gain is the measured share of the job times the share of it that is
+        predicted to be saved; without a duration only the latter is known."""
         us, baseline = self._total("us"), self._total("baseline_us")
         if baseline == 0:
             return (f"nothing to compare: no collective of the job has both a level of {self.machine} and a "
@@ -183,23 +208,36 @@ class _Gain:
         predicted = (f"{format_us(us)} in place of {format_us(baseline)} on {self.machine}, predicted for "
                      f"{len(times)} of {counted(len(self.rows), 'row')}")
         if duration > measured > 0:
-            return (f"your job would gain up to {100 * saved * measured / duration:.1f} % by these: its collectives "
-                    f"took {format_us(measured)} of {format_us(duration)}, and would take {100 * saved:.1f} % less "
-                    f"({predicted})")
+            return (
+                f"your job would gain up to {100 * saved * measured / duration:.1f} % by these: its "
+                f"collectives took {format_us(measured)} of {format_us(duration)}, and would take "
+                f"{100 * saved:.1f} % less ({predicted})")
         return f"the collectives of your job would take {100 * saved:.1f} % less: {predicted}"
 
     def spec(self) -> str:
-        """The specification that `chorale library build` takes, for what the job calls: its levels, collectives
-        and sizes."""
+        """The specification that `chorale library build` takes, for what the job calls: its levels,
+        collectives and sizes."""
         rows = [row for row in self.rows if row["level"]]
         if not rows:
-            raise InputError(f"{self.machine}: has no level with as many ranks as the groups of the job; name "
-                             "another machine")
-        members = {"machines": [self.machine], "collectives": sorted({row["collective"] for row in rows}),
-                   "groups": sorted({row["level"] for row in rows}),
-                   "bytes": sorted({row["message_bytes"] for row in rows}), "max_chunks": 4, "seconds": 60}
-        return "{\n  " + ",\n  ".join(f'"{name}": {json.dumps(value)}' for name, value in members.items()) + "\n}\n"
+            raise InputError(
+                f"{self.machine}: has no level with as many ranks as the groups of the job; name "
+                "another machine")
+        members = {
+            "machines": [self.machine],
+            "collectives": sorted({row["collective"] for row in rows}),
+            "groups": sorted({row["level"] for row in rows}),
+            "bytes": sorted({row["message_bytes"] for row in rows}),
+            "max_chunks": 4,
+            "seconds": 60
+        }
+        return "{\n  " + ",\n  ".join(
+            f'"{name}": {json.dumps(value)}' for name, value in members.items()) + "\n}\n"
 
     def members(self) -> Dict[str, Any]:
-        return {"machine": self.machine, "gain": self.sentence(), "baseline_us": self._total("baseline_us"),
-                "us": self._total("us"), "rows": self.rows}
+        return {
+            "machine": self.machine,
+            "gain": self.sentence(),
+            "baseline_us": self._total("baseline_us"),
+            "us": self._total("us"),
+            "rows": self.rows
+        }

@@ -1,11 +1,10 @@
-"""MPICH's selection file replaces its whole decision tree, so that it has to have a branch for each collective and
-every call of it: a call that no branch takes ends the program. The eight blocking collectives that rules can be
-for (_RULED) have MPICH 4.0's own decision, at its sizes, where there are no rules; all others (_PLAIN) have one
-algorithm for all sizes. Calls that an algorithm is not for (in place, operators of users, fewer elements than
-ranks) are guarded.
+"""MPICH's selection file replaces its whole decision tree, so that it has to have a branch for each
+collective and every call of it: a call that no branch takes ends the program. The eight blocking collectives
+that rules can be for (_RULED) have MPICH 4.0's own decision, at its sizes, where there are no rules; all
+others (_PLAIN) have one algorithm for all sizes. Calls that an algorithm is not for (in place, operators of
+users, fewer elements than ranks) are guarded.
 
-A key of the tree is a condition, tried in order; below the first that holds, one has to hold again.
-"""
+A key of the tree is a condition, tried in order; below the first that holds, one has to hold again."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 Tree = Dict[str, Any]
 
-# [collective] -> its key, what its sizes are of ("": one algorithm at all sizes), and the algorithm between two
-# groups.
+# [collective] -> its key, what its sizes are of ("": one algorithm at all sizes), and the algorithm between
+# two groups.
 _RULED = {
     "broadcast": ("bcast", "avg_msg_size", "remote_send_local_bcast"),
     "allreduce": ("allreduce", "avg_msg_size", "reduce_exchange_bcast"),
@@ -78,16 +77,25 @@ def _leaf(key: str, algorithm: str) -> Tree:
 
 
 def _guarded(collective: str, algorithm: str) -> Tree:
-    """The algorithm for the calls that it is for, and another for the rest. Rabenseifner's divide the vector among
-    the largest power of two of ranks, so they need as many elements, and operators that apply to parts of it:
-    those built in."""
+    """The algorithm for the calls that it is for, and another for the rest. Rabenseifner's divide the vector
+    among the largest power of two of ranks, so they need as many elements, and operators that apply to parts
+    of it: those built in."""
     key = _RULED[collective][0]
     leaf = _leaf(key, f"intra_{algorithm}")
     if algorithm in ("reduce_scatter_allgather", "reduce_scatter_gather"):
         general = _leaf(key, "intra_recursive_doubling" if collective == "allreduce" else "intra_binomial")
-        return {"is_op_built_in=yes": {"count<pow2": general, "count=any": leaf}, "is_op_built_in=no": general}
+        return {
+            "is_op_built_in=yes": {
+                "count<pow2": general,
+                "count=any": leaf
+            },
+            "is_op_built_in=no": general
+        }
     if collective == "alltoall":
-        return {"is_sendbuf_inplace=yes": _leaf(key, "intra_pairwise_sendrecv_replace"), "is_sendbuf_inplace=no": leaf}
+        return {
+            "is_sendbuf_inplace=yes": _leaf(key, "intra_pairwise_sendrecv_replace"),
+            "is_sendbuf_inplace=no": leaf
+        }
     if collective == "reducescatter":
         return {"is_commutative=yes": leaf, "is_commutative=no": _leaf(key, "intra_recursive_doubling")}
     return leaf
@@ -100,32 +108,41 @@ def _by_size(collective: str, up_to: int, small: str, large: str) -> Tree:
 
 def _chosen_by_mpich(collective: str) -> Tree:
     """The sizes are the defaults of MPICH's variables: MPIR_CVAR_BCAST_SHORT_MSG_SIZE 12288, ALLREDUCE_ and
-    REDUCE_SHORT_MSG_SIZE 2048, ALLTOALL_SHORT_MSG_SIZE 256 and MEDIUM 32768, ALLGATHER_SHORT_MSG_SIZE 81920 and
-    LONG 524288, REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE 524288. MPICH takes Bruck's Alltoall and Broadcasts that
-    scatter from 8 ranks on. Left out is the scatter with recursive doubling, of Broadcasts of medium size: the
-    ring is taken for them, too."""
+    REDUCE_SHORT_MSG_SIZE 2048, ALLTOALL_SHORT_MSG_SIZE 256 and MEDIUM 32768, ALLGATHER_SHORT_MSG_SIZE 81920
+    and LONG 524288, REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE 524288. MPICH takes Bruck's Alltoall and
+    Broadcasts that scatter from 8 ranks on. Left out is the scatter with recursive doubling, of Broadcasts of
+    medium size: the ring is taken for them, too."""
     if collective == "broadcast":
-        return {"comm_size<=7": _leaf("bcast", "intra_binomial"),
-                "comm_size=any": _by_size(collective, 12288, "binomial", "scatter_ring_allgather")}
+        return {
+            "comm_size<=7": _leaf("bcast", "intra_binomial"),
+            "comm_size=any": _by_size(collective, 12288, "binomial", "scatter_ring_allgather")
+        }
     if collective == "allreduce":
         return _by_size(collective, 2048, "recursive_doubling", "reduce_scatter_allgather")
     if collective == "reduce":
         return _by_size(collective, 2048, "binomial", "reduce_scatter_gather")
     if collective == "alltoall":
         large = _by_size(collective, 32768, "scattered", "pairwise")
-        return {"comm_size<=7": large,
-                "comm_size=any": {"avg_msg_size<=256": _guarded(collective, "brucks"), "avg_msg_size=any": large}}
+        return {
+            "comm_size<=7": large,
+            "comm_size=any": {
+                "avg_msg_size<=256": _guarded(collective, "brucks"),
+                "avg_msg_size=any": large
+            }
+        }
     if collective == "allgather":
-        return {"comm_size=pow2": _by_size(collective, 524287, "recursive_doubling", "ring"),
-                "comm_size=any": _by_size(collective, 81919, "brucks", "ring")}
+        return {
+            "comm_size=pow2": _by_size(collective, 524287, "recursive_doubling", "ring"),
+            "comm_size=any": _by_size(collective, 81919, "brucks", "ring")
+        }
     if collective == "reducescatter":
         return _by_size(collective, 524287, "recursive_halving", "pairwise")
     return _guarded(collective, "binomial")
 
 
 def _of_rules(rules: Rules) -> Tree:
-    """A rule holds up to the byte before the next one ("<=" includes its bound). The last rule that starts within
-    _MOST_SIZE holds for the rest: MPICH itself cannot read larger bounds."""
+    """A rule holds up to the byte before the next one ("<=" includes its bound). The last rule that starts
+    within _MOST_SIZE holds for the rest: MPICH itself cannot read larger bounds."""
     size = _RULED[rules.collective][1]
     tree = {}
     for _, most, algorithm in rules.ranges():
@@ -140,8 +157,8 @@ def _of_rules(rules: Rules) -> Tree:
 
 
 def _ruled(collective: str, all_rules: Sequence[Rules]) -> Tree:
-    """Rules are for exactly as many ranks as were compared. Of sets for 4 and 8 ranks: comm_size<=3 MPICH's choice,
-    <=4 the first set, <=7 MPICH's choice, <=8 the second set, any MPICH's choice."""
+    """Rules are for exactly as many ranks as were compared. Of sets for 4 and 8 ranks: comm_size<=3 MPICH's
+    choice, <=4 the first set, <=7 MPICH's choice, <=8 the second set, any MPICH's choice."""
     chosen = _chosen_by_mpich(collective)
     sets = sorted((each for each in all_rules if each.collective == collective), key=lambda each: each.ranks)
     tree, done = {}, 0  # numbers of ranks that branches are for
@@ -157,12 +174,20 @@ def _plain(key: str, algorithm: str) -> Tree:
     """In place another algorithm; a ReduceScatter by counts goes by the operator, and then by size."""
     leaf = _leaf(key, algorithm)
     if key in ("alltoallv", "alltoallw"):
-        return {"is_sendbuf_inplace=yes": _leaf(key, "intra_pairwise_sendrecv_replace"), "is_sendbuf_inplace=no": leaf}
+        return {
+            "is_sendbuf_inplace=yes": _leaf(key, "intra_pairwise_sendrecv_replace"),
+            "is_sendbuf_inplace=no": leaf
+        }
     if key.startswith("ialltoall"):
         return {"is_sendbuf_inplace=yes": _leaf(key, "intra_sched_inplace"), "is_sendbuf_inplace=no": leaf}
     if key == "reduce_scatter":
-        return {"is_commutative=yes": {"total_msg_size<=524287": _leaf(key, "intra_recursive_halving"),
-                                       "total_msg_size=any": _leaf(key, "intra_pairwise")}, "is_commutative=no": leaf}
+        return {
+            "is_commutative=yes": {
+                "total_msg_size<=524287": _leaf(key, "intra_recursive_halving"),
+                "total_msg_size=any": _leaf(key, "intra_pairwise")
+            },
+            "is_commutative=no": leaf
+        }
     return leaf
 
 
@@ -170,7 +195,10 @@ def selection(all_rules: Sequence[Rules]) -> str:
     """The JSON, a line per collective, so that files can be compared."""
     tree = {}
     for collective, (key, _, inter) in _RULED.items():
-        tree[key] = {"comm_type=intra": _ruled(collective, all_rules), "comm_type=inter": _leaf(key, f"inter_{inter}")}
+        tree[key] = {
+            "comm_type=intra": _ruled(collective, all_rules),
+            "comm_type=inter": _leaf(key, f"inter_{inter}")
+        }
     for line in _PLAIN.strip().splitlines():
         key, intra, inter = line.split()
         tree[key] = {"comm_type=intra": _plain(key, intra)}

@@ -20,13 +20,38 @@ MOST_RANKS = 1 << 30
 MOST_BYTES = 1 << 50
 
 # Blocks of the larger buffer of a rank: one, or as many as ranks.
-HAS_BLOCKS = {"broadcast": False, "scatter": True, "gather": True, "allgather": True, "alltoall": True,
-              "reduce": False, "reducescatter": True, "allreduce": False}
+HAS_BLOCKS = {
+    "broadcast": False,
+    "scatter": True,
+    "gather": True,
+    "allgather": True,
+    "alltoall": True,
+    "reduce": False,
+    "reducescatter": True,
+    "allreduce": False
+}
 
 # Of an element, by the names that PyTorch gives types in traces.
-_TYPES = {"float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "long int": 8, "short": 2,
-          "short int": 2, "char": 1, "signed char": 1, "byte": 1, "unsigned char": 1, "bool": 1, "float32": 4,
-          "float64": 8, "complexfloat": 8, "int64": 8}
+_TYPES = {
+    "float": 4,
+    "double": 8,
+    "half": 2,
+    "bfloat16": 2,
+    "int": 4,
+    "long": 8,
+    "long int": 8,
+    "short": 2,
+    "short int": 2,
+    "char": 1,
+    "signed char": 1,
+    "byte": 1,
+    "unsigned char": 1,
+    "bool": 1,
+    "float32": 4,
+    "float64": 8,
+    "complexfloat": 8,
+    "int64": 8
+}
 
 # Of ncclDataType_t, by number: signed and unsigned of 8, 32 and 64 bits, half, float, double, bfloat16, and
 # two of 8 bits.
@@ -62,7 +87,8 @@ def collective(name: str) -> Optional[str]:
 
 def _whole_bytes(number: float, where: str) -> int:
     if not abs(number) <= MOST_BYTES:  # nor is an infinite product with 0
-        raise InputError(f"{where}: has a message of more than 2^50 bytes; the trace is damaged: record it again")
+        raise InputError(
+            f"{where}: has a message of more than 2^50 bytes; the trace is damaged: record it again")
     return int(number)
 
 
@@ -111,39 +137,52 @@ class Tally:
         for (group, kind, ranks, size), by_rank in sorted(self.sums.items()):
             calls = max(number for number, _ in by_rank.values())
             us = min((us for number, us in by_rank.values() if number == calls and us > 0), default=0)
-            rows.append({"group": group, "collective": kind, "ranks": ranks, "members": self.members[group],
-                         "message_bytes": size, "calls": calls, "us": us})
+            rows.append({
+                "group": group,
+                "collective": kind,
+                "ranks": ranks,
+                "members": self.members[group],
+                "message_bytes": size,
+                "calls": calls,
+                "us": us
+            })
         rows.sort(key=lambda row: (-row["us"], -row["message_bytes"] * row["calls"]))
-        return {"duration_us": self.duration_us, "calls": rows,
-                "skipped": [{"operation": name, "calls": calls} for name, calls in sorted(self.skipped.items())]}
+        return {
+            "duration_us": self.duration_us,
+            "calls": rows,
+            "skipped": [{
+                "operation": name,
+                "calls": calls
+            } for name, calls in sorted(self.skipped.items())]
+        }
 
 
 def job_of(files: Sequence[str]) -> Dict[str, Any]:
-    """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, and "skipped", as
-    docs/formats.md has them. Throws InputError with the file and the place."""
+    """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, and "skipped",
+    as docs/formats.md has them. Throws InputError with the file and the place."""
     tally = Tally()
     for file in files:
         _read_trace(file, read(file), len(files), tally)
     job = tally.job()
     if not job["calls"]:
         names = ", ".join(each["operation"] for each in job["skipped"])
-        raise InputError(
-            f"{files[0]}: has no collective with a size" +
-            (f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo; Chakra's traces "
-             "may need those of all ranks" if names else ""))
+        raise InputError(f"{files[0]}: has no collective with a size" + (
+            f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo; Chakra's "
+            "traces may need those of all ranks" if names else ""))
     return job
 
 
 def _read_trace(file: str, data: bytes, traces: int, tally: Tally) -> None:
-    """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes before
-    the parser, since its file is a sequence of objects."""
+    """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes
+    before the parser, since its file is a sequence of objects."""
     if _is_chakra(data):
         return _read_chakra(file, data, traces, tally)
     if data.startswith(b"\x1f\x8b"):
         raise InputError(f"{file}: is compressed; 'gunzip -c' writes the trace in it")
     if data.startswith((b"\x80", b"PK")):
-        raise InputError(f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
-                         "flight recorder as JSON, and runs nothing in it")
+        raise InputError(
+            f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
+            "flight recorder as JSON, and runs nothing in it")
     text = data.decode("utf-8", "surrogateescape")
     if text.lstrip()[:1] not in ("{", "["):
         return (_read_nccl_log if " NCCL INFO " in text else _read_table)(file, text, tally)
@@ -153,7 +192,8 @@ def _read_trace(file: str, data: bytes, traces: int, tally: Tally) -> None:
     if isinstance(trace, list):
         return _read_profile(f"{file}: ", trace, 0, file, tally)
     if isinstance(trace.get("traceEvents"), list):
-        ranks = int(_number(trace.get("distributedInfo"), "world_size", f"{file}: distributedInfo", MOST_RANKS))
+        ranks = int(
+            _number(trace.get("distributedInfo"), "world_size", f"{file}: distributedInfo", MOST_RANKS))
         return _read_profile(f"{file}: traceEvents", trace["traceEvents"], ranks, file, tally)
     if isinstance(trace.get("entries"), list):
         return _read_flight_recorder(file, trace, tally)
@@ -226,25 +266,32 @@ def _call_of_args(args: Any, us: float, where: str) -> Call:
     """With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only
     launches it. The larger buffer of the rank is the message, as nccl-tests counts."""
     elements = max(_number(args, "In msg nelems", where), _number(args, "Out msg nelems", where))
-    return Call(_text(args, "Collective name"), _text(args, "Process Group Name"),
-                _listed_ranks(args, "Process Group Ranks"), int(_number(args, "Group size", where, MOST_RANKS)),
-                _whole_bytes(elements * _type_bytes(args.get("dtype")), where), us=us)
+    return Call(_text(args, "Collective name"),
+                _text(args, "Process Group Name"),
+                _listed_ranks(args, "Process Group Ranks"),
+                int(_number(args, "Group size", where, MOST_RANKS)),
+                _whole_bytes(elements * _type_bytes(args.get("dtype")), where),
+                us=us)
 
 
 def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> Call:
     """"gloo:all_reduce", of all ranks, by the sizes of its tensors: of the rank's own tensor. With an unknown
     number of ranks a gather has no size, and is skipped."""
     operation = name.split(":", 1)[1]
-    size = _type_bytes((_list(args, "Input type") or [""])[0]) or 4  # of an element, if the trace does not say
+    size = _type_bytes(
+        (_list(args, "Input type") or [""])[0]) or 4  # of an element, if the trace does not say
     tensors = ranks if "gather" in operation else 1
-    return Call(operation, "all", ranks=ranks, us=us,
+    return Call(operation,
+                "all",
+                ranks=ranks,
+                us=us,
                 message_bytes=_whole_bytes(_elements(args.get("Input Dims")) * size * tensors, where))
 
 
 def _read_profile(place: str, events: List[Any], ranks: int, file: str, tally: Tally) -> None:
-    """Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what launches
-    it, and as a backend's event: the first of these kinds that the trace has counts, so that none counts
-    twice."""
+    """Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what
+    launches it, and as a backend's event: the first of these kinds that the trace has counts, so that none
+    counts twice."""
     kernels: List[Call] = []
     launches: List[Call] = []
     shapes: List[Call] = []
@@ -259,7 +306,8 @@ def _read_profile(place: str, events: List[Any], ranks: int, file: str, tally: T
             continue
         if "Collective name" in args:
             is_kernel = _text(event, "cat") == "kernel"
-            (kernels if is_kernel else launches).append(_call_of_args(args, us if is_kernel else 0, f"{where}.args"))
+            (kernels if is_kernel else launches).append(
+                _call_of_args(args, us if is_kernel else 0, f"{where}.args"))
         elif name.startswith(("gloo:", "mpi:", "ucc:")):
             shapes.append(_call_of_shapes(name, args, ranks, us, f"{where}.args"))
     for call in kernels or launches or shapes:
@@ -268,13 +316,14 @@ def _read_profile(place: str, events: List[Any], ranks: int, file: str, tally: T
 
 
 def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
-    """{"entries": [{"profiling_name": "nccl:all_reduce", "process_group": ["0", ..], "input_sizes": [[..]], ..}],
-    "pg_config": {"0": {"ranks": "[0, 1]"}}}."""
+    """{"entries": [{"profiling_name": "nccl:all_reduce", "process_group": ["0", ..], "input_sizes": [[..]],
+    ..}], "pg_config": {"0": {"ranks": "[0, 1]"}}}."""
 
     def bytes_in(entry: Any, sizes: str, types: str) -> float:
         names = _list(entry, types)
-        return sum(_elements(dims) * (_type_bytes(names[i]) if i < len(names) else 4)
-                   for i, dims in enumerate(_list(entry, sizes)))
+        return sum(
+            _elements(dims) * (_type_bytes(names[i]) if i < len(names) else 4)
+            for i, dims in enumerate(_list(entry, sizes)))
 
     spans = []
     for number, entry in enumerate(trace["entries"]):
@@ -286,11 +335,15 @@ def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
         created = _number(entry, "time_created_ns", where, 9e18)  # since 1970: of 2026 it is 1.8e18
         if created > 0:
             spans.append((created / 1000, us))
-        tally.add(file, Call(
-            _text(entry, "profiling_name").split(":", 1)[-1], group,
-            _listed_ranks(groups.get(group) if isinstance(groups, dict) else None, "ranks"), us=us,
-            message_bytes=_whole_bytes(max(bytes_in(entry, "input_sizes", "input_dtypes"),
-                                           bytes_in(entry, "output_sizes", "output_dtypes")), where)))
+        tally.add(
+            file,
+            Call(_text(entry, "profiling_name").split(":", 1)[-1],
+                 group,
+                 _listed_ranks(groups.get(group) if isinstance(groups, dict) else None, "ranks"),
+                 us=us,
+                 message_bytes=_whole_bytes(
+                     max(bytes_in(entry, "input_sizes", "input_dtypes"),
+                         bytes_in(entry, "output_sizes", "output_dtypes")), where)))
     tally.lasted(spans)
 
 
@@ -299,8 +352,8 @@ def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
 
 def _read_inspector(file: str, text: str, tally: Tally) -> None:
     """Objects one after the other, with or without a line each; the last of a run that was ended may be cut.
-    {"header": {"id", "rank", "n_ranks", ..}, "coll_perf": {"coll", "coll_msg_size_bytes", "coll_exec_time_us"}}:
-    a rank is known by its number within its communicator."""
+    {"header": {"id", "rank", "n_ranks", ..}, "coll_perf": {"coll", "coll_msg_size_bytes",
+    "coll_exec_time_us"}}: a rank is known by its number within its communicator."""
     decoder = json.JSONDecoder()
     at = text.find("{")
     while at >= 0:
@@ -317,11 +370,13 @@ def _read_inspector(file: str, text: str, tally: Tally) -> None:
         communicator, name = _text(header, "id"), _text(header, "comm_name")
         rank = int(_number(header, "rank", f"{file}: header", MOST_RANKS))
         where = f"{file}: coll_perf"
-        tally.add(f"{rank} of {communicator}", Call(
-            _text(perf, "coll"), communicator if name in ("", "unknown") else name,
-            ranks=int(_number(header, "n_ranks", f"{file}: header", MOST_RANKS)),
-            message_bytes=_whole_bytes(_number(perf, "coll_msg_size_bytes", where), where),
-            us=_number(perf, "coll_exec_time_us", where)))
+        tally.add(
+            f"{rank} of {communicator}",
+            Call(_text(perf, "coll"),
+                 communicator if name in ("", "unknown") else name,
+                 ranks=int(_number(header, "n_ranks", f"{file}: header", MOST_RANKS)),
+                 message_bytes=_whole_bytes(_number(perf, "coll_msg_size_bytes", where), where),
+                 us=_number(perf, "coll_exec_time_us", where)))
 
 
 def _required(text: str, what: str, where: str, most: int = MOST_BYTES) -> int:
@@ -350,13 +405,17 @@ def _read_nccl_log(file: str, text: str, tally: Tally) -> None:
             raise InputError(f"{where}: datatype {kind} is not known")
         blocks = ranks if HAS_BLOCKS.get(collective(operation) or "") else 1
         # A communicator has an address in each process: by its ranks they are alike.
-        tally.add(process, Call(operation, f"{ranks} ranks", ranks=ranks,
-                                message_bytes=_whole_bytes(float(count) * _NCCL_TYPES[kind] * blocks, where)))
+        tally.add(
+            process,
+            Call(operation,
+                 f"{ranks} ranks",
+                 ranks=ranks,
+                 message_bytes=_whole_bytes(float(count) * _NCCL_TYPES[kind] * blocks, where)))
 
 
 def _read_table(file: str, text: str, tally: Tally) -> None:
-    """"collective,ranks,bytes,calls,us" in any order; other columns, and lines that begin with '#', are ignored.
-    Quotes are removed and mean nothing: a cell with a comma in it is two."""
+    """"collective,ranks,bytes,calls,us" in any order; other columns, and lines that begin with '#', are
+    ignored. Quotes are removed and mean nothing: a cell with a comma in it is two."""
     header: List[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line or line.startswith("#"):
@@ -367,7 +426,8 @@ def _read_table(file: str, text: str, tally: Tally) -> None:
             header = cells
             for needed in ("collective", "ranks", "bytes"):
                 if needed not in header:
-                    raise InputError(f"{where}: is not a known trace, nor a table with a column '{needed}'; {KNOWN}")
+                    raise InputError(
+                        f"{where}: is not a known trace, nor a table with a column '{needed}'; {KNOWN}")
             continue
         if len(cells) != len(header):
             raise InputError(f"{where}: has other columns than the header")
@@ -376,9 +436,14 @@ def _read_table(file: str, text: str, tally: Tally) -> None:
         us = row.get("us") or "0"
         if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+", us) or math.isinf(float(us)):
             raise InputError(f"{where}: '{us[:40]}' is not a time")
-        tally.add(file, Call(row["collective"], row.get("group") or f"{ranks} ranks", ranks=ranks, us=float(us),
-                             message_bytes=_required(row["bytes"], "a number of bytes", where),
-                             calls=_required(row.get("calls") or "1", "a number of calls", where)))
+        tally.add(
+            file,
+            Call(row["collective"],
+                 row.get("group") or f"{ranks} ranks",
+                 ranks=ranks,
+                 us=float(us),
+                 message_bytes=_required(row["bytes"], "a number of bytes", where),
+                 calls=_required(row.get("calls") or "1", "a number of calls", where)))
 
 
 # Execution traces of Chakra (MLCommons, et_def.proto): messages of protocol buffers, each after its length,
@@ -386,8 +451,8 @@ def _read_table(file: str, text: str, tally: Tally) -> None:
 # a rank's input) and perhaps pg_name, a process group; PyTorch's groups are in a METADATA_NODE, as JSON in a
 # list of Python.
 
-_CHAKRA = ("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter",
-           "reduce_scatter", "barrier")  # by comm_type
+_CHAKRA = ("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all",
+           "reduce_scatter", "reduce_scatter", "barrier")  # by comm_type
 _ATTRIBUTE, _NODE_ATTRIBUTE = 2, 10
 _NAME, _KIND, _START, _DURATION, _INPUTS = 2, 3, 6, 7, 8  # fields of a node
 _SEND, _RECEIVE, _COLLECTIVE = 5, 6, 7  # its kinds
@@ -493,7 +558,8 @@ def _groups_in(inputs: bytes, where: str) -> Dict[str, List[int]]:
     return groups
 
 
-def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int]], traces: int, where: str) -> Call:
+def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int]], traces: int,
+                 where: str) -> Call:
     """A group that is not listed has all ranks: as many as there are traces, if there are several. A single
     trace does not contain the number: it is then 0, not known."""
     kind = _integer(values, b"comm_type")
@@ -512,8 +578,8 @@ def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int
 
 
 def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
-    """Calls are made last: a node that lists process groups may come after those that use them. What starts at 0
-    has no time. A trace of 'emit --target chakra' has the messages of one collective."""
+    """Calls are made last: a node that lists process groups may come after those that use them. What starts
+    at 0 has no time. A trace of 'emit --target chakra' has the messages of one collective."""
     first, at = _sized(data, 0)
     where = f"{file}: metadata"
     collectives, spans, groups, number = [], [], {}, 0
@@ -522,14 +588,18 @@ def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
         whole = _integer(own, b"message_bytes") if _word(own, b"collective") else 0
         if whole > 0:
             ranks = min(max(_integer(own, b"ranks"), 0), 1 << 24)
-            tally.add(file, Call(_word(own, b"collective"), f"{ranks} ranks", ranks=ranks, message_bytes=whole))
+            tally.add(file, Call(_word(own, b"collective"),
+                                 f"{ranks} ranks",
+                                 ranks=ranks,
+                                 message_bytes=whole))
         while at < len(data):
             where = f"{file}: node {number}"
             number += 1
             try:
                 message, at = _sized(data, at)
             except _Damaged:
-                raise InputError(f"{where}: ends within a Chakra execution trace; the file is cut short") from None
+                raise InputError(
+                    f"{where}: ends within a Chakra execution trace; the file is cut short") from None
             fields = list(_fields(message))
             node = dict(fields)
             name, inputs = _bytes(node, _NAME), _bytes(node, _INPUTS)
@@ -545,7 +615,8 @@ def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
             elif whole <= 0 and kind in (_SEND, _RECEIVE):
                 tally.add(file, Call("send" if kind == _SEND else "receive"))
     except _Damaged:
-        raise InputError(f"{where}: is not a message of a Chakra execution trace; the file is damaged") from None
+        raise InputError(
+            f"{where}: is not a message of a Chakra execution trace; the file is damaged") from None
     for values, us in collectives:
         tally.add(file, _chakra_call(values, us, groups, traces, file))
     tally.lasted(spans)

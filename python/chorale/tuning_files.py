@@ -1,7 +1,6 @@
-"""Files with which Open MPI, MPICH, UCC and NCCL choose among their own algorithms, of a library's answers: by
-what was measured with their settings, or else as baselines of the same shape predict. Adjacent sizes with one
-choice are one rule.
-"""
+"""Files with which Open MPI, MPICH, UCC and NCCL choose among their own algorithms, of a library's answers:
+by what was measured with their settings, or else as baselines of the same shape predict. Adjacent sizes with
+one choice are one rule."""
 
 from __future__ import annotations
 
@@ -17,45 +16,67 @@ Answer = Dict[str, Any]  # an element of "answers" of 'chorale library export --
 Files = Dict[str, str]
 
 # The algorithms of each program for a collective, by the names of its own settings (ompi_info --param coll
-# tuned --level 9, mpivars, ucc_info -A); Open MPI's are numbered so from 1 on. After "=" is the baseline of the
-# same shape, the same messages between the same ranks, which predicts its time. Pipelines, chains, segmented
-# rings and Bruck's algorithm have none: they can be chosen where their times were measured. UCC's k-nomial
-# algorithms have a radix, which the file sets to two, as baselines have it.
+# tuned --level 9, mpivars, ucc_info -A); Open MPI's are numbered so from 1 on. After "=" is the baseline of
+# the same shape, the same messages between the same ranks, which predicts its time. Pipelines, chains,
+# segmented rings and Bruck's algorithm have none: they can be chosen where their times were measured. UCC's
+# k-nomial algorithms have a radix, which the file sets to two, as baselines have it.
 _ALGORITHMS = {
     "ompi": {
-        "allreduce": "basic_linear nonoverlapping recursive_doubling=recursive_doubling_allreduce ring=ring_allreduce "
-                     "segmented_ring rabenseifner=halving_doubling_allreduce allgather_reduce",
-        "allgather": "linear bruck recursive_doubling=recursive_doubling_allgather ring=ring_allgather neighbor "
-                     "two_proc sparbit direct-messaging=direct_allgather",
-        "alltoall": "linear=direct_alltoall pairwise modified_bruck linear_sync two_proc",
-        "broadcast": "basic_linear chain pipeline split_binary_tree binary_tree=tree_broadcast "
-                     "binomial=binomial_broadcast knomial scatter_allgather scatter_allgather_ring",
-        "gather": "basic_linear binomial=binomial_gather linear_sync",
-        "reduce": "linear chain pipeline binary=tree_reduce binomial=binomial_reduce in-order_binary rabenseifner "
-                  "knomial",
-        "reducescatter": "basic_linear recursive_doubling recursive_halving=recursive_halving_reducescatter butterfly",
-        "scatter": "basic_linear binomial=binomial_scatter linear_nb"
+        "allreduce":
+            "basic_linear nonoverlapping recursive_doubling=recursive_doubling_allreduce ring=ring_allreduce "
+            "segmented_ring rabenseifner=halving_doubling_allreduce allgather_reduce",
+        "allgather":
+            "linear bruck recursive_doubling=recursive_doubling_allgather ring=ring_allgather neighbor "
+            "two_proc sparbit direct-messaging=direct_allgather",
+        "alltoall":
+            "linear=direct_alltoall pairwise modified_bruck linear_sync two_proc",
+        "broadcast":
+            "basic_linear chain pipeline split_binary_tree binary_tree=tree_broadcast "
+            "binomial=binomial_broadcast knomial scatter_allgather scatter_allgather_ring",
+        "gather":
+            "basic_linear binomial=binomial_gather linear_sync",
+        "reduce":
+            "linear chain pipeline binary=tree_reduce binomial=binomial_reduce in-order_binary rabenseifner "
+            "knomial",
+        "reducescatter":
+            "basic_linear recursive_doubling recursive_halving=recursive_halving_reducescatter butterfly",
+        "scatter":
+            "basic_linear binomial=binomial_scatter linear_nb"
     },
     "mpich": {
-        "allreduce": "recursive_doubling=recursive_doubling_allreduce "
-                     "reduce_scatter_allgather=halving_doubling_allreduce",
-        "allgather": "brucks recursive_doubling=recursive_doubling_allgather ring=ring_allgather",
-        "alltoall": "brucks pairwise scattered=direct_alltoall",
-        "broadcast": "binomial=binomial_broadcast scatter_recursive_doubling_allgather scatter_ring_allgather",
-        "gather": "binomial=binomial_gather",
-        "reduce": "binomial=binomial_reduce reduce_scatter_gather",
-        "reducescatter": "recursive_halving=recursive_halving_reducescatter pairwise=direct_reducescatter "
-                         "recursive_doubling",
-        "scatter": "binomial=binomial_scatter"
+        "allreduce":
+            "recursive_doubling=recursive_doubling_allreduce "
+            "reduce_scatter_allgather=halving_doubling_allreduce",
+        "allgather":
+            "brucks recursive_doubling=recursive_doubling_allgather ring=ring_allgather",
+        "alltoall":
+            "brucks pairwise scattered=direct_alltoall",
+        "broadcast":
+            "binomial=binomial_broadcast scatter_recursive_doubling_allgather scatter_ring_allgather",
+        "gather":
+            "binomial=binomial_gather",
+        "reduce":
+            "binomial=binomial_reduce reduce_scatter_gather",
+        "reducescatter":
+            "recursive_halving=recursive_halving_reducescatter pairwise=direct_reducescatter "
+            "recursive_doubling",
+        "scatter":
+            "binomial=binomial_scatter"
     },
     "ucc": {
-        "allreduce": "knomial=recursive_doubling_allreduce sra_knomial=halving_doubling_allreduce "
-                     "dbt=two_tree_allreduce ring=ring_allreduce",
-        "allgather": "knomial=recursive_doubling_allgather ring=ring_allgather neighbor bruck linear=direct_allgather",
-        "alltoall": "pairwise=direct_alltoall bruck",
-        "broadcast": "knomial=binomial_broadcast sag_knomial dbt",
-        "reduce": "knomial=binomial_reduce dbt srg",
-        "reducescatter": "ring=ring_reducescatter knomial=recursive_halving_reducescatter"
+        "allreduce":
+            "knomial=recursive_doubling_allreduce sra_knomial=halving_doubling_allreduce "
+            "dbt=two_tree_allreduce ring=ring_allreduce",
+        "allgather":
+            "knomial=recursive_doubling_allgather ring=ring_allgather neighbor bruck linear=direct_allgather",
+        "alltoall":
+            "pairwise=direct_alltoall bruck",
+        "broadcast":
+            "knomial=binomial_broadcast sag_knomial dbt",
+        "reduce":
+            "knomial=binomial_reduce dbt srg",
+        "reducescatter":
+            "ring=ring_reducescatter knomial=recursive_halving_reducescatter"
     }
 }
 
@@ -93,9 +114,9 @@ def _message(tool: str, answer: Answer, block: int) -> int:
 
 
 def _measured(times: Dict[str, Any], tool: str) -> List[Tuple[int, str, float, float]]:
-    """(block, algorithm, us, us of its own choice; 0: not measured) of each size. An algorithm is forced only if
-    its median is below the fastest round of the program's own choice: a difference within the noise changes
-    nothing."""
+    """(block, algorithm, us, us of its own choice; 0: not measured) of each size. An algorithm is forced only
+    if its median is below the fastest round of the program's own choice: a difference within the noise
+    changes nothing."""
     by_size: Dict[int, Dict[str, float]] = {}
     for row in times["own"]:
         if row["library"] == tool:
@@ -111,19 +132,24 @@ def _measured(times: Dict[str, Any], tool: str) -> List[Tuple[int, str, float, f
 
 
 def rules_of(tool: str, answer: Answer) -> Optional[Rules]:
-    """None where nothing was measured and fewer than two algorithms can be predicted: a single one would be the
-    fastest of itself. Measurements exclude predictions, even at other sizes: both in one file would be compared
-    as equals."""
+    """None where nothing was measured and fewer than two algorithms can be predicted: a single one would be
+    the fastest of itself. Measurements exclude predictions, even at other sizes: both in one file would be
+    compared as equals."""
     collective, ranks = answer["collective"], answer["ranks"]
-    times = next((each for each in answer["measured"] if any(row["library"] == tool for row in each["own"])), None)
+    times = next((each for each in answer["measured"] if any(row["library"] == tool for row in each["own"])),
+                 None)
     if times:
         rows = _measured(times, tool)
     else:
         # By recursive doubling MPICH gathers among powers of two of ranks alone.
-        unsuited = {"recursive_doubling"} if (tool, collective) == ("mpich", "allgather") and ranks & ranks - 1 else ()
+        unsuited = {"recursive_doubling"
+                   } if (tool, collective) == ("mpich", "allgather") and ranks & ranks - 1 else ()
         known = {each["name"]: each["us"] for each in answer["baselines"]}
-        predicted = {name: known[baseline] for name, baseline in _algorithms(tool, collective).items()
-                     if baseline in known and name not in unsuited}
+        predicted = {
+            name: known[baseline]
+            for name, baseline in _algorithms(tool, collective).items()
+            if baseline in known and name not in unsuited
+        }
         if len(predicted) < 2:
             return None
         rows = []
@@ -133,9 +159,10 @@ def rules_of(tool: str, answer: Answer) -> Optional[Rules]:
     found = Rules(collective, ranks, answer["group"], bool(times), [], [])
     for block, algorithm, us, own in rows:
         size = _message(tool, answer, block)
-        found.origin.append(f"{format_bytes(size):>9}  {algorithm or 'its own choice':<38} {format_us(us):>9}" +
-                            (f"  its own choice {format_us(own)}" if algorithm and own else "") +
-                            ("  measured" if times else "  predicted"))
+        found.origin.append(
+            f"{format_bytes(size):>9}  {algorithm or 'its own choice':<38} {format_us(us):>9}" +
+            (f"  its own choice {format_us(own)}" if algorithm and own else "") +
+            ("  measured" if times else "  predicted"))
         if not found.rules or found.rules[-1].algorithm != algorithm:
             found.rules.append(Rule(size if found.rules else 0, algorithm))
     return found
@@ -144,19 +171,32 @@ def rules_of(tool: str, answer: Answer) -> Optional[Rules]:
 def _origin(all_rules: Sequence[Rules], before: str) -> str:
     lines = []
     for each in all_rules:
-        how = ("times were measured with its settings" if each.is_measured else
-               "nothing was measured: times are predicted, of baselines of the same shape on the links of the machine")
-        lines += [f"{each.collective} of {each.ranks} ranks ({each.group}), by message size; {how}", *each.origin]
+        how = (
+            "times were measured with its settings" if each.is_measured else
+            "nothing was measured: times are predicted, of baselines of the same shape on the links of "
+            "the machine"
+        )
+        lines += [
+            f"{each.collective} of {each.ranks} ranks ({each.group}), by message size; {how}", *each.origin
+        ]
     return "".join(f"{before}{line}\n" for line in lines)
 
 
 # Open MPI. [collective] -> its number in the classic file, where collectives are in alphabetical order
 # (COLLTYPE_T in coll_base_functions.h), and its name in the JSON.
-_OMPI = {"allgather": (0, "allgather"), "allreduce": (2, "allreduce"), "alltoall": (3, "alltoall"),
-         "broadcast": (7, "bcast"), "gather": (9, "gather"), "reduce": (11, "reduce"),
-         "reducescatter": (13, "reducescatterblock"), "scatter": (15, "scatter")}
-_USE = ("mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ABSOLUTE_PATH/{} "
-        "...\n")
+_OMPI = {
+    "allgather": (0, "allgather"),
+    "allreduce": (2, "allreduce"),
+    "alltoall": (3, "alltoall"),
+    "broadcast": (7, "bcast"),
+    "gather": (9, "gather"),
+    "reduce": (11, "reduce"),
+    "reducescatter": (13, "reducescatterblock"),
+    "scatter": (15, "scatter")
+}
+_USE = (
+    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ABSOLUTE_PATH/{} "
+    "...\n")
 # What an algorithm that is forced has by default (coll_tuned_init_chain_fanout, coll_tuned_init_tree_fanout):
 # it was measured so. Segments it has none.
 _FAN_OUT = 4
@@ -169,21 +209,23 @@ def _ompi_number(collective: str, algorithm: str) -> int:
 
 def _ompi_sets(all_rules: Sequence[Rules]) -> Iterator[Tuple[int, str, List[Rules]]]:
     for collective, (number, name) in _OMPI.items():
-        sets = sorted((each for each in all_rules if each.collective == collective), key=lambda each: each.ranks)
+        sets = sorted((each for each in all_rules if each.collective == collective),
+                      key=lambda each: each.ranks)
         if sets:
             yield number, name, sets
 
 
 def _ompi_rules(all_rules: Sequence[Rules]) -> Files:
-    """By collective and number of ranks a rule from each size on. Open MPI 4.1 and 5 read the ranks of a set as its
-    least, up to those of the next set; the first set is also for fewer. Open MPI 6 reads them as one more than
-    its most. A set is so written twice, between two empty ones: for n ranks (n: none), (n: rules),
+    """By collective and number of ranks a rule from each size on. Open MPI 4.1 and 5 read the ranks of a set
+    as its least, up to those of the next set; the first set is also for fewer. Open MPI 6 reads them as one
+    more than its most. A set is so written twice, between two empty ones: for n ranks (n: none), (n: rules),
     (n + 1: rules), (n + 1: none) is for n alone in both."""
     collectives = list(_ompi_sets(all_rules))
-    text = ("# Which algorithms Open MPI takes, written by 'chorale library export':\n# " +
-            _USE.format("ompi_rules.conf") +
-            "# A rule is: bytes from which it holds, algorithm (0: as Open MPI chooses), fan-out, segment size.\n" +
-            _origin(all_rules, "# ") + f"{len(collectives)}  # collectives\n")
+    text = (
+        "# Which algorithms Open MPI takes, written by 'chorale library export':\n# " +
+        _USE.format("ompi_rules.conf") +
+        "# A rule is: bytes from which it holds, algorithm (0: as Open MPI chooses), fan-out, segment size.\n"
+        + _origin(all_rules, "# ") + f"{len(collectives)}  # collectives\n")
     for number, name, sets in collectives:
         text += (f"{number}  # {name}\n{4 * len(sets)}  # sets, for exactly "
                  f"{', '.join(str(each.ranks) for each in sets)} ranks\n")
@@ -199,53 +241,73 @@ def _ompi_rules(all_rules: Sequence[Rules]) -> Files:
 def _ompi_json(all_rules: Sequence[Rules]) -> Files:
     """Ranges of ranks and sizes include both ends here, so a set is for its number of ranks alone."""
     collectives = {
-        name: [{"comm_size_min": each.ranks, "comm_size_max": each.ranks,
-                "rules": [{"msg_size_min": least, "msg_size_max": "inf" if most is None else most,
-                           "alg": _ompi_number(each.collective, algorithm), "faninout": _FAN_OUT}
-                          for least, most, algorithm in each.ranges()]} for each in sets]
-        for _, name, sets in _ompi_sets(all_rules)}
+        name: [{
+            "comm_size_min":
+                each.ranks,
+            "comm_size_max":
+                each.ranks,
+            "rules": [{
+                "msg_size_min": least,
+                "msg_size_max": "inf" if most is None else most,
+                "alg": _ompi_number(each.collective, algorithm),
+                "faninout": _FAN_OUT
+            } for least, most, algorithm in each.ranges()]
+        } for each in sets] for _, name, sets in _ompi_sets(all_rules)
+    }
     text = json.dumps({"rule_file_version": 3, "module": "tuned", "collectives": collectives}, indent=2)
-    return {"ompi_rules.json": text + "\n",
-            "ompi_rules.txt": "ompi_rules.json was written by 'chorale library export', for Open MPI 6:\n" +
-                              _USE.format("ompi_rules.json") + _origin(all_rules, "")}
+    return {
+        "ompi_rules.json":
+            text + "\n",
+        "ompi_rules.txt":
+            "ompi_rules.json was written by 'chorale library export', for Open MPI 6:\n" +
+            _USE.format("ompi_rules.json") + _origin(all_rules, "")
+    }
 
 
 def _mpich_json(all_rules: Sequence[Rules]) -> Files:
     from chorale.mpich_selection import selection  # a table of all that MPICH has
 
-    return {"mpich_selection.json": selection(all_rules),
-            "mpich_selection.txt":
-                "mpich_selection.json was written by 'chorale library export', for MPICH 4.0:\n"
-                "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=ABSOLUTE_PATH/mpich_selection.json mpiexec ...\n"
-                "Where MPICH's device has collectives of its own, they come first; without them:\n"
-                "MPIR_CVAR_DEVICE_COLLECTIVES=none\n" + _origin(all_rules, "")}
+    return {
+        "mpich_selection.json": selection(all_rules),
+        "mpich_selection.txt":
+            "mpich_selection.json was written by 'chorale library export', for MPICH 4.0:\n"
+            "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=ABSOLUTE_PATH/mpich_selection.json mpiexec ...\n"
+            "Where MPICH's device has collectives of its own, they come first; without them:\n"
+            "MPIR_CVAR_DEVICE_COLLECTIVES=none\n" + _origin(all_rules, "")
+    }
 
 
 def _ucc_tune(all_rules: Sequence[Rules]) -> Files:
     """A token per rule, separated by #: "allreduce:0-4095:[8-8]:@ring" is a collective, sizes, ranks, and an
     algorithm. A size without a token is left to UCC."""
     names = {"broadcast": "bcast", "reducescatter": "reduce_scatter"}
-    tokens = [f"{names.get(each.collective, each.collective)}:{least}-{'inf' if most is None else most}:"
-              f"[{each.ranks}-{each.ranks}]:@{algorithm}"
-              for each in all_rules for least, most, algorithm in each.ranges() if algorithm]
-    text = ("# Which algorithms UCC's tl/ucp takes, written by 'chorale library export': a configuration file\n"
-            "# of UCC, ucc.conf; its settings may also be environment variables.\n" + _origin(all_rules, "# ") +
-            f"UCC_TL_UCP_TUNE={'#'.join(tokens)}\n")
+    tokens = [
+        f"{names.get(each.collective, each.collective)}:{least}-{'inf' if most is None else most}:"
+        f"[{each.ranks}-{each.ranks}]:@{algorithm}"
+        for each in all_rules
+        for least, most, algorithm in each.ranges()
+        if algorithm
+    ]
+    text = (
+        "# Which algorithms UCC's tl/ucp takes, written by 'chorale library export': a configuration file\n"
+        "# of UCC, ucc.conf; its settings may also be environment variables.\n" + _origin(all_rules, "# ") +
+        f"UCC_TL_UCP_TUNE={'#'.join(tokens)}\n")
     if "knomial" in text:
         text += "# As baselines have them.\nUCC_TL_UCP_KN_RADIX=2\n"
     return {"ucc.conf": text}
 
 
-# NCCL. What is known of its algorithms here is the shape of two, ring and tree, of AllReduce. Rows are written
-# where moving the data takes longer than all latencies, with protocol Simple; elsewhere a model of links does
-# not know NCCL's launch and protocol costs, which decide, and NCCL goes on choosing.
+# NCCL. What is known of its algorithms here is the shape of two, ring and tree, of AllReduce. Rows are
+# written where moving the data takes longer than all latencies, with protocol Simple; elsewhere a model of
+# links does not know NCCL's launch and protocol costs, which decide, and NCCL goes on choosing.
 _PREDICTED = "What 'chorale library export' predicts of NCCL's own algorithms; nothing was measured."
 
 
 class Choices(NamedTuple):
     ranks: int
     nodes: int
-    rows: List[Tuple[int, Optional[int], str]]  # bytes of a message, from and to (None: without end), "ring" or "tree"
+    rows: List[Tuple[int, Optional[int],
+                     str]]  # bytes of a message, from and to (None: without end), "ring" or "tree"
     origin: List[str]
 
 
@@ -254,8 +316,11 @@ def _choices(answer: Answer) -> Optional[Choices]:
     whose latency decides: that one adds no row. The tree of full:16 is faster at 256 KiB; at 512 KiB the ring
     is, but most of its time is latency, so from there to 2 MiB NCCL chooses. None: the machine has not the
     links for both."""
-    shapes = {shape: [each for each in answer["baselines"] if each["name"] in names] for shape, names in
-              (("ring", ("ring_allreduce", "multi_ring_allreduce")), ("tree", ("tree_allreduce", "two_tree_allreduce")))}
+    shapes = {
+        shape: [each for each in answer["baselines"] if each["name"] in names]
+        for shape, names in (("ring", ("ring_allreduce", "multi_ring_allreduce")),
+                             ("tree", ("tree_allreduce", "two_tree_allreduce")))
+    }
     if not all(shapes.values()):
         return None
     latency = {shape: min(each["latency_us"] for each in of_shape) for shape, of_shape in shapes.items()}
@@ -287,44 +352,53 @@ _NO_END = (1 << 63) - 1
 
 
 def _nccl_tuner(choices: Sequence[Choices]) -> Files:
-    """For NCCL's example of a tuner plugin. -1 leaves a column to NCCL, or holds for any: channels, nodes, pipelined
-    operations, registered buffers."""
-    text = (f"# {_PREDICTED}\n# For NCCL's example of a tuner plugin.\n# collective_type,min_bytes,max_bytes,algorithm,"
-            "protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n" + _nccl_origin(choices, "# "))
+    """For NCCL's example of a tuner plugin. -1 leaves a column to NCCL, or holds for any: channels, nodes,
+    pipelined operations, registered buffers."""
+    text = (
+        f"# {_PREDICTED}\n# For NCCL's example of a tuner plugin.\n# collective_type,min_bytes,max_bytes,"
+        "algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n" + _nccl_origin(choices, "# "))
     for each in choices:
         for least, most, shape in each.rows:
-            text += f"allreduce,{least},{_NO_END if most is None else most},{shape},simple,-1,-1,{each.ranks},-1,-1\n"
+            end = _NO_END if most is None else most
+            text += f"allreduce,{least},{end},{shape},simple,-1,-1,{each.ranks},-1,-1\n"
     return {"nccl_tuner.csv": text}
 
 
 def _nccl_tuner_plugin(choices: Sequence[Choices]) -> Files:
-    """A C source without other files: cc -shared -fPIC makes a library that exports ncclTunerPlugin_v4, v5 and
-    v6."""
-    rows = "".join(f"    {{ALL_REDUCE, {each.ranks}, {least}u, {_NO_END if most is None else most}u, {shape.upper()}, "
-                   "SIMPLE},\n" for each in choices for least, most, shape in each.rows)
+    """A C source without other files: cc -shared -fPIC makes a library that exports ncclTunerPlugin_v4, v5
+    and v6."""
+    rows = "".join(
+        f"    {{ALL_REDUCE, {each.ranks}, {least}u, {_NO_END if most is None else most}u, {shape.upper()}, "
+        "SIMPLE},\n" for each in choices for least, most, shape in each.rows)
     text = (pathlib.Path(__file__).parent / "nccl_tuner_plugin.c").read_text()
     text = text.replace("// ORIGIN\n", f"// {_PREDICTED}\n{_nccl_origin(choices, '// ')}", 1)
     return {"nccl_tuner_plugin.c": text.replace("    // ROWS\n", rows, 1)}
 
 
 def _ncclx_csv(choices: Sequence[Choices]) -> Files:
-    """NCCLX counts bytes per rank, so bounds are divided by the ranks and rounded up: ranges are half open. It knows
-    only nodes of one size."""
-    text = (f"# {_PREDICTED}\n# NCCLX_TUNER_CONFIG_FILE=ABSOLUTE_PATH/ncclx_tuner.csv; bytesPerRank is the message of a "
-            "rank through the number of ranks.\n# collective,bytesPerRank,algorithm,protocol,channels,nNodes,"
-            "nLocalRanks\n" + _nccl_origin(choices, "# "))
+    """NCCLX counts bytes per rank, so bounds are divided by the ranks and rounded up: ranges are half open.
+    It knows only nodes of one size."""
+    text = (
+        f"# {_PREDICTED}\n# NCCLX_TUNER_CONFIG_FILE=ABSOLUTE_PATH/ncclx_tuner.csv; bytesPerRank is the "
+        "message of a rank through the number of ranks.\n# collective,bytesPerRank,algorithm,protocol,"
+        "channels,nNodes,nLocalRanks\n" + _nccl_origin(choices, "# "))
     for each in choices:
         for least, most, shape in each.rows if each.ranks % each.nodes == 0 else ():
             end = "" if most is None else (most + each.ranks) // each.ranks
-            text += (f"allreduce,[{(least + each.ranks - 1) // each.ranks},{end}),{shape},simple,-1,{each.nodes},"
-                     f"{each.ranks // each.nodes}\n")
+            text += (
+                f"allreduce,[{(least + each.ranks - 1) // each.ranks},{end}),{shape},simple,-1,{each.nodes},"
+                f"{each.ranks // each.nodes}\n")
     return {"ncclx_tuner.csv": text}
 
 
 # [form] -> the program whose rules it has ("": NCCL's choices), and what writes it.
 FORMS: Dict[str, Tuple[str, Callable[[Any], Files]]] = {
-    "nccl-tuner": ("", _nccl_tuner), "nccl-tuner-plugin": ("", _nccl_tuner_plugin), "ncclx-csv": ("", _ncclx_csv),
-    "ompi-rules": ("ompi", _ompi_rules), "ompi-json": ("ompi", _ompi_json), "mpich-json": ("mpich", _mpich_json),
+    "nccl-tuner": ("", _nccl_tuner),
+    "nccl-tuner-plugin": ("", _nccl_tuner_plugin),
+    "ncclx-csv": ("", _ncclx_csv),
+    "ompi-rules": ("ompi", _ompi_rules),
+    "ompi-json": ("ompi", _ompi_json),
+    "mpich-json": ("mpich", _mpich_json),
     "ucc-tune": ("ucc", _ucc_tune)
 }
 
@@ -335,26 +409,33 @@ def times_form(form: str) -> str:
 
 
 def files(form: str, answers: Sequence[Answer], library: str, notes: List[str]) -> Files:
-    """Texts by name; to notes is added what is left out. Throws InputError if there is nothing to be written."""
+    """Texts by name; to notes is added what is left out. Throws InputError if there is nothing to be written.
+    """
     tool, write = FORMS[form]
     found: List[Any] = []
     for answer in answers:
         name = answer["collective"]
         if not tool and name != "allreduce":
-            notes.append(f"{name}: no rows; of NCCL's algorithms only ring and tree of an allreduce are known here")
+            notes.append(
+                f"{name}: no rows; of NCCL's algorithms only ring and tree of an allreduce are known here")
             continue
-        # Rules are found by collective and number of ranks alone, so a second group of that size has no place.
-        known = next((each for each in found if tool and (each.collective, each.ranks) == (name, answer["ranks"])), None)
+        # Rules are found by collective and number of ranks alone, so a second group of that size has no
+        # place.
+        known = next(
+            (each for each in found if tool and (each.collective, each.ranks) == (name, answer["ranks"])),
+            None)
         if known:
-            notes.append(f"{name} of {answer['group']}: no rules; those of {known.group} are for as many ranks, and the "
-                         "program sees only their number")
+            notes.append(
+                f"{name} of {answer['group']}: no rules; those of {known.group} are for as many ranks, and "
+                "the program sees only their number")
             continue
         each = rules_of(tool, answer) if tool else _choices(answer)
         if each is not None:
             found.append(each)
         elif tool:
-            notes.append(f"{name}: no rules; nothing was measured of {tool}, and fewer than two of its algorithms can be "
-                         "predicted on this machine")
+            notes.append(
+                f"{name}: no rules; nothing was measured of {tool}, and fewer than two of its algorithms can "
+                "be predicted on this machine")
         else:
             notes.append(f"{name}: no rows; this machine has not the links for both a ring and a tree")
     if not found or not (tool or any(each.rows for each in found)):
@@ -367,7 +448,13 @@ def perform(question: Dict[str, Any]) -> Outcome:
     "output"."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as folder:
-        ask("library", "export", *question["words"], "--as", times_form(question["form"]), "-o", folder,
+        ask("library",
+            "export",
+            *question["words"],
+            "--as",
+            times_form(question["form"]),
+            "-o",
+            folder,
             notes=outcome.notes)
         answers = json.loads((pathlib.Path(folder) / "times.json").read_text())["answers"]
     for name, text in files(question["form"], answers, question["library"], outcome.notes).items():
