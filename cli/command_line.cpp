@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/option_kinds.h"
 #include "ir/words.h"
@@ -21,6 +22,11 @@ std::vector<CLI::App*> commands_of(CLI::App& app) {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// "chorale topology show".
+Text path_of(const CLI::App& app) {
+  return (app.get_parent() == nullptr ? "" : path_of(*app.get_parent()) + " ") + app.get_name();
 }
 
 struct CommandRow {
@@ -56,7 +62,7 @@ const std::vector<std::pair<Text, std::vector<CommandRow>>> kGroups = {
       {"reshard", reshard_options}}},
     {"Tensor programs",
      {{"transform", transform_options}, {"compile", compile_options}, {"tune", tune_options}}},
-    {"This program", {{"completion", completion_options}, {"manual", manual_options}}},
+    {"This program", {{"completion", completion_options}}},
 };
 
 bool is_command(const Text& name) {
@@ -172,15 +178,14 @@ void silence(Command& command) {
 
 }  // namespace
 
-CommandText described_program() {
-  Invocation unused;
-  return described(*program({}, unused));
-}
-
 // Help is an exception of CLI11 (CLI::Success): its text is caught as a command of its own, Message.
 Invocation parse_command_line(int argc, const char* const* argv) {
   Invocation parsed;
   std::vector<Text> words = as_options(argc, argv);
+  if (words.front() == "__complete") {
+    words.erase(words.begin());
+    return {.command = Message{.text = completions(*program(words, parsed), words), .verbatim = true}};
+  }
   const std::unique_ptr<CLI::App> app = program(words, parsed);
   require_known_commands(*app, words);
   std::ranges::reverse(words);  // as CLI11 takes them
@@ -189,7 +194,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     std::ostringstream out, unused;
     app->exit(help, out, unused);
-    return {.command = Message{out.str()}};
+    return {.command = Message{.text = out.str()}};
   } catch (const CLI::ParseError& error) {
     throw refusal(*app, error);
   }

@@ -45,7 +45,6 @@ Outcome perform(const CompileCommand&, Supervisor&);
 Outcome perform(const TuneCommand&, Supervisor&);
 Outcome perform(const LibraryCommand&, Supervisor&);
 Outcome perform(const CompletionCommand&, Supervisor&);
-Outcome perform(const ManualCommand&, Supervisor&);
 
 // Whether this process was started by mpirun; and whether it is the one that prints.
 bool started_by_mpirun();

@@ -1,34 +1,151 @@
-// Scripts that shells read. bash and zsh call a function, which finds its position among the words and
-// searches tables; fish has a line for each option and finds the position itself.
-//
-// A table maps a position to what fits there: "topology show " to its options, "topology show --html" to the
-// values of that option, "topology show 1" to those of the first argument. The functions walk over the words
-// before the cursor with three variables: the path of commands so far, the position among the arguments, and
-// the option that still awaits its value.
-#include <fmt/format.h>
+// A shell asks `chorale __complete WORD...` when TAB is pressed, so that what completes is what this program
+// registers; the scripts pass the words on and fill in names of files. How a value completes follows from the
+// word that stands for it in the help, such as FILE, DIR or TOPOLOGY: these are a part of the interface.
+#include "cli/completion.h"
 
-#include <functional>
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <span>
 
-#include "api/work_folder.h"
-#include "cli/manual.h"
+#include "api/inputs.h"
+#include "cli/commands.h"
+#include "ir/collective.h"
 #include "ir/words.h"
 
 namespace chorale {
 namespace {
 
-// "topology show " of "chorale topology show".
-std::string place_of(const CommandText& command) {
-  const std::size_t blank = command.path.find(' ');
-  return blank == std::string::npos ? "" : command.path.substr(blank + 1) + " ";
+using Texts = std::vector<std::string>;
+
+// "ring:" of "ring:n", "dgx1" of "dgx1"; each once.
+Texts machine_names() {
+  Texts names;
+  for (const CatalogueEntry& entry : known_machines()) {
+    const std::size_t end =
+        entry.pattern.find_first_of(":[");  // "ring:n" needs its size, "trn2[:n]" does not
+    const std::string name =
+        end == std::string::npos ? entry.pattern : entry.pattern.substr(0, end + (entry.pattern[end] == ':'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+// Values such as "MACHINE|RESULT" or "[FILE]" contain the word.
+bool contains_any(const std::string& value, std::initializer_list<const char*> words) {
+  return std::ranges::any_of(words, [&](const char* word) { return value.find(word) != std::string::npos; });
+}
+
+// choice() (cli/option_kinds.h) leaves its names in the type, which no help text shows. Machines, collectives
+// and algorithms are names or files: both are offered.
+Texts offers_for(const CLI::Option& option) {
+  const std::string value = option.get_option_text(), kind = option.get_type_name();
+  Texts words;
+  if (contains_any(value, {"TOPOLOGY", "HIERARCHY", "MACHINE", "NAME|FILE"}))
+    words = machine_names();
+  else if (kind.find('|') != std::string::npos)
+    words = split(kind, '|');
+  else if (contains_any(value, {"COLLECTIVE"}))
+    words = collective_names();
+  if (contains_any(value, {"FILE", "TOPOLOGY", "HIERARCHY", "MACHINE", "COLLECTIVE", "RESULT", "SPEC", "OLD",
+                           "ALGORITHM"}))
+    words.push_back("<files>");
+  if (contains_any(value, {"DIR"})) words.push_back("<directories>");
+  return words;
+}
+
+// The option of that name, if it takes a value.
+const CLI::Option* option_with_value(const CLI::App& command, const std::string& name) {
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  return option != nullptr && option->get_type_size_max() > 0 ? option : nullptr;
+}
+
+// The argument after so many others; the last one may be repeated.
+const CLI::Option* argument_at(const CLI::App& command, std::size_t place) {
+  std::vector<const CLI::Option*> arguments;
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional()) arguments.push_back(option);
+  if (place < arguments.size()) return arguments[place];
+  const bool repeated =
+      !arguments.empty() && arguments.back()->get_option_text().find("...") != std::string::npos;
+  return repeated ? arguments.back() : nullptr;
+}
+
+std::vector<const CLI::App*> commands_below(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// Where the cursor is: in which command, behind how many arguments, and behind which option that still awaits
+// its value.
+struct Cursor {
+  const CLI::App* command = nullptr;
+  std::size_t place = 0;
+  const CLI::Option* awaits = nullptr;
+};
+
+void pass(Cursor& at, const std::string& word) {
+  if (at.awaits != nullptr) {
+    at.awaits = nullptr;
+    return;
+  }
+  if (word.starts_with('-')) {
+    at.awaits = option_with_value(*at.command, word);
+    return;
+  }
+  const auto below = commands_below(*at.command);
+  const auto named = std::ranges::find(below, word, &CLI::App::get_name);
+  if (at.place == 0 && named != below.end())
+    at.command = *named;
+  else
+    ++at.place;
+}
+
+// Of a help text the first line only.
+std::string with_help(const std::string& word, const std::string& help) {
+  return word + "\t" + help.substr(0, help.find('\n'));
+}
+
+Texts options_of(const CLI::App& command) {
+  Texts lines;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_snames())
+      lines.push_back(with_help("-" + name, option->get_description()));
+    for (const std::string& name : option->get_lnames())
+      lines.push_back(with_help("--" + name, option->get_description()));
+  }
+  return lines;
+}
+
+// All that could stand in the place of the word; of "--engine=sm" as much is kept as the shell has.
+Texts candidates(Cursor at, const std::string& word) {
+  const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+  std::string name;
+  if (at.awaits == nullptr && equals != std::string::npos) {
+    name = word.substr(0, equals + 1);
+    at.awaits = option_with_value(*at.command, word.substr(0, equals));
+    if (at.awaits == nullptr) return {};
+  }
+  if (at.awaits != nullptr) {
+    Texts values = offers_for(*at.awaits);
+    for (std::string& value : values)
+      if (!value.starts_with('<')) value = name + value;
+    return values;
+  }
+  if (word.starts_with('-')) return options_of(*at.command);
+  Texts lines;
+  if (at.place == 0)
+    for (const CLI::App* below : commands_below(*at.command))
+      lines.push_back(with_help(below->get_name(), below->get_description()));
+  if (!lines.empty()) return lines;
+  const CLI::Option* const argument = argument_at(*at.command, at.place);
+  return argument == nullptr ? Texts{} : offers_for(*argument);
 }
 
 // readline divides words at "=" and ":" (COMP_WORDBREAKS), so "--json=FILE" and "ring:8" arrive in parts and
 // are joined first. Behind a colon nothing is offered: readline would put the whole word after it.
-constexpr const char* kBashFunction = R"BASH(
+constexpr const char* kBash = R"BASH(# Completion of chorale in bash, made by 'chorale completion bash'.
 _chorale() {
-  local path= place=1 awaits= offers= cur= word key i
+  local cur word i
   local -a words=()
-  # What readline cuts at '=' and ':' is one word again.
   for ((i = 1; i <= COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
     if [[ ${#words[@]} -gt 0 && ($word == [=:]* || ${words[-1]} == *[=:]) ]]; then
@@ -38,152 +155,48 @@ _chorale() {
     fi
   done
   cur=${words[-1]}
-  for word in "${words[@]:0:${#words[@]}-1}"; do
-    key="$path$word"
-    if [[ -n $awaits ]]; then
-      awaits=
-    elif [[ $word == -* ]]; then
-      [[ $word != *=* && -n ${_chorale_values[$key]+there} ]] && awaits=$word
-    elif [[ $place -eq 1 && -n ${_chorale_options["$key "]+there} ]]; then
-      path="$key "
-    else
-      ((++place))
-    fi
-  done
-  if [[ -z $awaits && $cur == --*=* ]]; then
-    awaits=${cur%%=*}
-    cur=${cur#*=}
-  fi
-  if [[ -n $awaits ]]; then
-    key="$path$awaits"
-    offers=${_chorale_values[$key]-}
-  elif [[ $cur == -* ]]; then
-    key=${path:- }
-    offers=${_chorale_options[$key]-}
-  else
-    key="$path$place"
-    offers=${_chorale_values[$key]-${_chorale_values["$path+"]-}}
-  fi
   COMPREPLY=()
   [[ $cur == *:* ]] && return
-  mapfile -t COMPREPLY < <(compgen -W "${offers//<*>/}" -- "$cur")
-  if [[ $offers == *'<files>' ]]; then
-    compopt -o filenames 2>/dev/null
-    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur")
-  elif [[ $offers == *'<directories>' ]]; then
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -d -- "$cur")
-  fi
+  local name=
+  [[ $cur == --*=* ]] && name=${cur%%=*}=
+  while IFS=$'\t' read -r word _; do
+    case $word in
+      '<files>')
+        compopt -o filenames 2>/dev/null
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${cur#"$name"}") ;;
+      '<directories>')
+        compopt -o filenames 2>/dev/null
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "${cur#"$name"}") ;;
+      *) COMPREPLY+=("${word#"$name"}") ;;
+    esac
+  done < <("${COMP_WORDS[0]/#\~/$HOME}" __complete "${words[@]}" 2>/dev/null)
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace 2>/dev/null
   return 0
 }
 complete -F _chorale chorale
 )BASH";
 
-// "bash fish zsh", "<files>": words have no whitespace and no quotes, so one text holds a list; the marks in
-// angle brackets ask the shell for names of files or directories.
-std::string offered(const Offers& offers) {
-  std::vector<std::string> words = offers.words;
-  if (offers.files) words.push_back("<files>");
-  if (offers.directories) words.push_back("<directories>");
-  return joined(words, " ");
-}
-
-// Calls row(key, words) for each value that completes. Keys are "topology show --html", or "topology show 1"
-// for the first positional argument; "+" is for all further ones of an argument that may be repeated.
-void for_each_value(const CommandText& command, const std::vector<std::string>& machines,
-                    const std::function<void(const std::string& key, const std::string& words)>& row) {
-  int place = 0;
-  for (const OptionText& option : command.options) {
-    if (option.value.empty()) continue;
-    std::vector<std::string> keys = option.names;
-    if (keys.empty()) keys = {std::to_string(++place)};
-    if (option.names.empty() && option.value.find("...") != std::string::npos) keys.push_back("+");
-    for (const std::string& key : keys) row(place_of(command) + key, offered(offers_for(option, machines)));
-  }
-}
-
-// "show" of "chorale topology show".
-std::string last_word(const CommandText& command) {
-  return command.path.substr(command.path.rfind(' ') + 1);
-}
-
-// The contents of two associative arrays, a line per key.
-struct BashTables {
-  std::string options = {}, values = {};
-};
-
-void tabulate(const CommandText& command, const std::vector<std::string>& machines, BashTables& tables) {
-  const std::string at = place_of(command);
-  std::vector<std::string> names, commands;
-  for (const OptionText& option : command.options)
-    names.insert(names.end(), option.names.begin(), option.names.end());
-  for_each_value(command, machines, [&](const std::string& key, const std::string& words) {
-    tables.values += fmt::format("  [\"{}\"]=\"{}\"\n", key, words);
-  });
-  for (const CommandText& below : command.commands) commands.push_back(last_word(below));
-  if (!commands.empty()) tables.values += fmt::format("  [\"{}1\"]=\"{}\"\n", at, joined(commands, " "));
-  // A blank, since bash has no empty keys.
-  tables.options += fmt::format("  [\"{}\"]=\"{}\"\n", at.empty() ? " " : at, joined(names, " "));
-  for (const CommandText& below : command.commands) tabulate(below, machines, tables);
-}
-
-// For fish: in single quotes a backslash escapes the quote and itself.
-std::string quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "'";
-}
-
-constexpr const char* kZshFunctions = R"ZSH(
-# Values that are known by name, those that need more after their colon without a space; and files.
-_chorale_offer() {
-  local -a offers=(${=_chorale_values[$1]})
-  compadd -- ${offers:#*(:|<*>)}
-  compadd -S '' -- ${(M)offers:#*:}
-  [[ -n ${(M)offers:#<files>} ]] && _files
-  [[ -n ${(M)offers:#<directories>} ]] && _files -/
-  return 0
-}
+// Values that need more after their colon are completed without a space.
+constexpr const char* kZsh = R"ZSH(#compdef chorale
+# Completion of chorale in zsh, made by 'chorale completion zsh'.
 _chorale() {
-  local at= awaits= next key word cur=$words[CURRENT]
-  local -a described
-  integer place=1 i
-  for ((i = 2; i < CURRENT; ++i)); do
-    word=$words[i]
-    key=$at$word
-    next="$key "
-    if [[ -n $awaits ]]; then
-      awaits=
-    elif [[ $word == -* ]]; then
-      [[ $word != *=* ]] && (( ${+_chorale_values[$key]} )) && awaits=$word
-    elif (( place == 1 && ${+_chorale_options[$next]} )); then
-      at=$next
-    else
-      (( place += 1 ))
-    fi
+  local line cur=$words[CURRENT] asked
+  local -a described values
+  asked="$(${~words[1]} __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)"
+  [[ $cur == --*=* ]] && compset -P '*='
+  for line in ${(f)asked}; do
+    case $line in
+      '<files>') _files ;;
+      '<directories>') _files -/ ;;
+      *$'\t'*) described+=("${line/$'\t'/:}") ;;
+      --*=*) values+=("${line#*=}") ;;
+      *) values+=("$line") ;;
+    esac
   done
-  if [[ -z $awaits && $cur == --*=* ]]; then
-    awaits=${cur%%=*}
-    compset -P '*='
-  fi
-  key=${at:- }
-  if [[ -n $awaits ]]; then
-    _chorale_offer $at$awaits
-  elif [[ $cur == -* ]]; then
-    described=(${(f)_chorale_options[$key]})
-    _describe -o option described
-  elif (( place == 1 && ${+_chorale_commands[$key]} )); then
-    described=(${(f)_chorale_commands[$key]})
-    _describe command described
-  else
-    key=$at$place
-    (( ${+_chorale_values[$key]} )) || key="$at+"
-    _chorale_offer $key
-  fi
+  compadd -- ${values:#*:}
+  compadd -S '' -- ${(M)values:#*:}
+  (( $#described )) && _describe 'command or option' described
+  return 0
 }
 # zsh calls it by its file, or it is read with 'source'.
 if [[ $funcstack[1] == _chorale ]]; then
@@ -193,99 +206,42 @@ else
 fi
 )ZSH";
 
-struct ZshTables {
-  std::string options = {}, values = {}, commands = {};
-};
-
-// Keys as for bash. Options and commands are lines "NAME:DESCRIPTION", as _describe reads them; of a help
-// text the first line only.
-void tabulate(const CommandText& command, const std::vector<std::string>& machines, ZshTables& tables) {
-  const std::string at = place_of(command);
-  const auto row = [](const std::string& key, const std::string& value) {
-    return fmt::format("  {} {}\n", quoted_for_shell(key), quoted_for_shell(value));
-  };
-  const std::string key = at.empty() ? " " : at;  // a blank, as in bash
-  std::string names, commands;
-  for (const OptionText& option : command.options)
-    for (const std::string& name : option.names)
-      names += name + ":" + option.help.substr(0, option.help.find('\n')) + "\n";
-  for_each_value(command, machines, [&](const std::string& each, const std::string& words) {
-    tables.values += row(each, words);
-  });
-  for (const CommandText& below : command.commands) commands += last_word(below) + ":" + below.help + "\n";
-  tables.options += row(key, names);
-  if (!commands.empty()) tables.commands += row(key, commands);
-  for (const CommandText& below : command.commands) tabulate(below, machines, tables);
-}
-
-// fish evaluates a condition per line instead of a function for all: __chorale_in "topology show" holds
-// within that command, __chorale_at "topology" where a command is to follow.
-constexpr const char* kFishFunctions = R"FISH(
-# The words before the cursor that are not options.
-function __chorale_words
-    for word in (commandline -opc)[2..-1]
-        string match -q -- '-*' $word; or echo $word
+constexpr const char* kFish = R"FISH(# Completion of chorale in fish, made by 'chorale completion fish'.
+function __chorale_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l name (string match -r -- '^--[^=]*=' $words[-1])
+    for line in ($words[1] __complete $words[2..-1] 2>/dev/null)
+        switch $line
+            case '<files>'
+                __fish_complete_path (string replace -- "$name" '' $words[-1]) | string replace -r -- '^' "$name"
+            case '<directories>'
+                __fish_complete_directories (string replace -- "$name" '' $words[-1]) '' | string replace -r -- '^' "$name"
+            case '*'
+                echo $line
+        end
     end
 end
-# Is what is typed of this command?
-function __chorale_in
-    set -l words (__chorale_words)
-    test (count $words) -ge (count $argv); or return 1
-    test (count $argv) -eq 0; or test "$words[1..$(count $argv)]" = "$argv"
-end
-# Is it all that is typed?
-function __chorale_at
-    test "$(__chorale_words)" = "$argv"
-end
+complete -c chorale -f -a '(__chorale_complete)'
 )FISH";
-
-// An option is offered where its command begins the line, a command only where the line ends before it. -s
-// and -l are the short and the long name, -r requires a value, -F offers files, -f none, -a words.
-void fish_lines(const CommandText& command, const std::vector<std::string>& machines, std::string& lines) {
-  const std::string at = place_of(command);
-  for (const OptionText& option : command.options) {
-    const Offers offers = offers_for(option, machines);
-    std::string line = "complete -c chorale -n " + quoted("__chorale_in " + at);
-    for (const std::string& name : option.names)
-      line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    if (!option.value.empty() && !option.names.empty()) line += " -r";
-    line += offers.files || offers.directories ? " -F" : " -f";
-    if (!offers.words.empty()) line += " -a " + quoted(joined(offers.words, " "));
-    lines += line + " -d " + quoted(option.help.substr(0, option.help.find('\n'))) + "\n";
-  }
-  for (const CommandText& below : command.commands) {
-    lines += fmt::format("complete -c chorale -n {} -f -a {} -d {}\n",
-                         quoted("__chorale_at " + at.substr(0, at.size() - !at.empty())), last_word(below),
-                         quoted(below.help));
-    fish_lines(below, machines, lines);
-  }
-}
 
 }  // namespace
 
-std::string bash_completion(const CommandText& program, const std::vector<std::string>& machines) {
-  BashTables tables;
-  tabulate(program, machines, tables);
-  return "# Completion of chorale in bash, made by 'chorale completion bash'.\n"
-         "declare -gA _chorale_options=(\n" +
-         tables.options + ")\ndeclare -gA _chorale_values=(\n" + tables.values + ")\n" + kBashFunction;
-}
-
-std::string zsh_completion(const CommandText& program, const std::vector<std::string>& machines) {
-  ZshTables tables;
-  tabulate(program, machines, tables);
-  return "#compdef chorale\n# Completion of chorale in zsh, made by 'chorale completion zsh'.\n"
-         "typeset -gA _chorale_options _chorale_values _chorale_commands\n_chorale_options=(\n" +
-         tables.options + ")\n_chorale_values=(\n" + tables.values + ")\n_chorale_commands=(\n" +
-         tables.commands + ")\n" + kZshFunctions;
-}
-
-std::string fish_completion(const CommandText& program, const std::vector<std::string>& machines) {
-  std::string lines = "# Completion of chorale in fish, made by 'chorale completion fish'.\n";
-  lines += kFishFunctions;
-  lines += "complete -c chorale -f\n";
-  fish_lines(program, machines, lines);
+std::string completions(const CLI::App& program, const Texts& words) {
+  const std::string word = words.empty() ? "" : words.back();
+  Cursor at{.command = &program};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) pass(at, words[i]);
+  std::string lines;
+  for (const std::string& line : candidates(at, word))
+    if (line.starts_with('<') || line.starts_with(word)) lines += line + "\n";
   return lines;
+}
+
+// Lines of a script may not be broken at the width of the terminal.
+Outcome perform(const CompletionCommand& command, Supervisor&) {
+  const char* const script = command.shell == Shell::Bash   ? kBash
+                             : command.shell == Shell::Fish ? kFish
+                                                            : kZsh;
+  return {.text = script, .verbatim = true};
 }
 
 }  // namespace chorale

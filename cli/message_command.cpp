@@ -1,10 +1,10 @@
-// Help and version: their text is made when the command line is parsed.
+// Help, version, and what a shell asks for completion: their text is made when the command line is parsed.
 #include "cli/commands.h"
 
 namespace chorale {
 
 Outcome perform(const Message& message, Supervisor&) {
-  return {.text = message.text};
+  return {.text = message.text, .verbatim = message.verbatim};
 }
 
 }  // namespace chorale

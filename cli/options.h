@@ -38,8 +38,9 @@ namespace chorale {
 
 inline constexpr const char* kVersion = "chorale 0.1.0";
 
-struct Message {  // help or version: print and stop
+struct Message {  // help, version, or the answer to a shell: print and stop
   std::string text = {};
+  bool verbatim = false;  // as in Outcome
 };
 
 struct TopologyCommand {
@@ -342,17 +343,13 @@ struct CompletionCommand {
   Shell shell = Shell::Bash;
 };
 
-struct ManualCommand {
-  std::string directory = ".";
-};
-
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
                  AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand,
                  ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand, BoundsCommand,
                  HierarchyCommand, PlaceCommand, OrderCommand, DesignCommand, ReshardCommand, EmitCommand,
                  SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand,
-                 LibraryCommand, CompletionCommand, ManualCommand>;
+                 LibraryCommand, CompletionCommand>;
 
 struct Invocation {
   Command command = {};

@@ -25,7 +25,7 @@ def help_of(path):
     """(commands below, names of options) as a help text has them."""
     text = run(chorale, *path, "--help")
     below = re.findall(r"^  ([a-z]+)  ", text, re.M)
-    described = text.split("Options:\n")[1].split("\n\n")[0] if "Options:\n" in text else ""
+    described = text.split("Options:\n")[1] if "Options:\n" in text else ""
     heads = re.findall(r"^  (-\S+)", described, re.M)
     return below, [re.sub(r"\{.*\}", "", name) for head in heads for name in head.split(",")], text
 
@@ -39,6 +39,16 @@ def all_commands(path=()):
 
 commands = list(all_commands())
 assert len(commands) > 25, len(commands)
+# What people use comes first, the rest under headings.
+headings = re.findall(r"^(\w[\w ]*):\n((?:  .*\n)+)", run(chorale, "optimize", "--help").split("\n\n", 1)[1], re.M)
+shown = {heading: len(re.findall("^  -", options, re.M)) for heading, options in headings}
+assert shown["Options"] <= 10 and len(shown) >= 5, shown
+
+refused("completion", "tcsh")
+# What a shell receives: descriptions of options and commands, values by name, marks for files.
+assert run(chorale, "__complete", "topology", "sh") == "show\tOne machine: its links, limits, degrees, diameter\n"
+assert run(chorale, "__complete", "emit", "--target=msccl-") == "--target=msccl-xml\n"
+assert run(chorale, "__complete", "check", "") == "<files>\n"
 
 # -- bash ---------------------------------------------------------------------------------------------------
 (work / "chorale.bash").write_text(run(chorale, "completion", "bash"))
@@ -196,11 +206,12 @@ else:
     said += "; LEFT OUT: zsh is not installed"
 
 # -- the manual ---------------------------------------------------------------------------------------------
-run(chorale, "manual", "-o", "man/man1")
+if not shutil.which("help2man"):
+    print(f"{len(commands)} commands complete{said}; LEFT OUT: help2man is not installed")
+    sys.exit(0)
+run(pathlib.Path(__file__).resolve().parents[2] / "packaging/manual.sh", chorale, "man/man1")
 pages = {path.name: path for path in (work / "man/man1").iterdir()}
 assert len(pages) == len(commands), (sorted(pages), len(commands))
-headings = re.findall(r"^\.SS (.*)", pages["chorale.1"].read_text(), re.M)
-assert len(headings) > 5 and len(headings) == len(set(headings)), headings  # each group of commands once
 checkers = [tool for tool in (["groff", "-man", "-ww", "-Tutf8", "-z"], ["mandoc", "-Tlint", "-Wwarning"]) if shutil.which(tool[0])]
 for path, below, names, text in commands:
     page = pages["-".join(["chorale", *path]) + ".1"]
@@ -225,5 +236,4 @@ for path, below, names, text in commands:
     assert not missing, (page.name, missing)
 if not checkers:
     said += "; LEFT OUT: neither groff nor mandoc is installed"
-refused("completion", "tcsh")
 print(f"{len(commands)} commands complete, {sum(len(names) for _, _, names, _ in commands)} options, {len(pages)} pages{said}")

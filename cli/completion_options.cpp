@@ -1,4 +1,4 @@
-// Completion by shells, and manual pages.
+// Completion by shells.
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -16,15 +16,6 @@ void completion_options(CLI::App& app, Command& parsed) {
                 {{"bash", Shell::Bash}, {"fish", Shell::Fish}, {"zsh", Shell::Zsh}},
                 "The shell that reads it");
   completion->get_option("shell")->required();
-}
-
-void manual_options(CLI::App& app, Command& parsed) {
-  CLI::App* const manual = command(app, "manual", "Write the pages of the manual, one for each command",
-                                   "For man: those that packages install were made by this.\n" +
-                                       kPlainExitCodes + "example:\n  chorale manual -o man1");
-  auto written = values_of<ManualCommand>(manual, parsed);
-  text(manual, "-o,--output", written->directory, "DIR",
-       "Write them there; it is made if it is not there (.)");
 }
 
 }  // namespace chorale
