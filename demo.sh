@@ -17,4 +17,4 @@ echo "the page: $out/dgx1_allgather.html"
 "$chorale" optimize dgx1 allreduce -o "$out/allreduce" || test $? = 3  # 3: not all rows are proven
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpirun --oversubscribe -n 8 "$chorale" run "$out/dgx1_allgather.json" --point all --bytes 1K:1M:32 --transport mpi
+mpirun --oversubscribe -n 8 "$chorale" run "$out/dgx1_allgather.json" --point all --sizes 1K:1M:32 --transport mpi

@@ -25,7 +25,7 @@ void compare_options(CLI::App& app, Command& parsed) {
   text(sub, "collectives", options->question.collectives, "COLLECTIVE ...",
        "Of machines: some of " + joined(collective_names()) + " (the five usual ones)");
   machine_changes(sub, options->question.changes);
-  rising_sizes(sub, "--sizes", options->question.message_bytes,
+  rising_sizes(sub, options->question.message_bytes,
                "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");
   duration(sub, "--search-time", options->question.search_time,
            "Search each collective on each machine for at most T (10s)");

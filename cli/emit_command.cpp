@@ -65,14 +65,14 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     const Point& point = result.points[i];
     options.name = fmt::format("{}_{}", file_stem(result.topology, point.collective), i);
     auto made = try_compile(result.topology, point, *command.target, options);
-    if (const auto* const error = std::get_if<InputError>(&made)) {
+    if (!made) {
       // One of many: the others are written, and this one is named.
-      if (chosen.size() == 1) throw InputError(*error);
-      if (refused.empty()) first_reason = error->what();
-      refused.push_back(fmt::format("point {} is not written: {}", i, error->what()));
+      if (chosen.size() == 1) throw InputError(made.error());
+      if (refused.empty()) first_reason = made.error().what();
+      refused.push_back(fmt::format("point {} is not written: {}", i, made.error().what()));
       continue;
     }
-    auto& compiled = std::get<Compiled>(made);
+    Compiled& compiled = *made;
     for (NamedText& file : compiled.files) {
       file.path = command.directory + "/" + file.path;
       files.push_back(std::move(file));

@@ -123,7 +123,7 @@ void export_options(CLI::App* app, Command& parsed) {
   order_option(sub, options->order);
   options->bytes = {};
   for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
-  rising_sizes(sub, "--bytes", options->bytes, "Message sizes to compare at (1K:1G:2)");
+  rising_sizes(sub, options->bytes, "Message sizes to compare at (1K:1G:2)");
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->output.empty()) throw InputError("-o", "is missing", "name the directory to write to");
@@ -174,7 +174,7 @@ void library_options(CLI::App& app, Command& parsed) {
   CLI::App* const select = command(
       *sub, "select", "The fastest algorithm of a library for a call",
       kPlainExitCodes +
-          "example:\n  chorale library select mine.db dgx-a100:2 allgather --group node --bytes 1K:1G:1024");
+          "example:\n  chorale library select mine.db dgx-a100:2 allgather --group node --sizes 1K:1G:1024");
   auto selected = file_of(select, parsed, Action::Select);
   argument(select, "machine", selected->place.machine, "MACHINE",
            "As it was named when the library was built");
@@ -182,8 +182,7 @@ void library_options(CLI::App& app, Command& parsed) {
            "One of " + joined(collective_names()));
   place_options(select, selected->place);
   order_option(select, selected->order);
-  sizes(select, "--bytes", selected->bytes,
-        "For messages of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
+  sizes(select, selected->bytes, "For messages of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
   carrier(select, selected->over, "Which measured times decide, if there are both");
   file_to_write(select, "--json", selected->json,
                 "Write the result of the first size's algorithm there, for emit, run and show");
@@ -194,12 +193,12 @@ void library_options(CLI::App& app, Command& parsed) {
       "Under mpirun, rank n for rank n of the machine; groups of one level at once, as programs use them.\n"
       "What was measured decides in 'select' and in preloaded programs.\n" +
           kPlainExitCodes +
-          "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --bytes 1K,64K");
+          "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --sizes 1K,64K");
   auto measured = file_of(measure, parsed, Action::Measure);
   MeasureOptions& measuring = measured->measuring;
   argument(measure, "machine", measured->place.machine, "MACHINE",
            "As it was named when the library was built");
-  sizes(measure, "--bytes", measuring.bytes,
+  sizes(measure, measuring.bytes,
         "Messages of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
   carrier(measure, measuring.over,
           "What carries the messages; with nccl each process has a GPU of its host, round-robin (mpi)");

@@ -36,7 +36,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
       "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
   machine_and_collective(sub, options->question, false);
-  rising_sizes(sub, "--sizes", options->asked.message_bytes,
+  rising_sizes(sub, options->asked.message_bytes,
                "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
   text(sub, "--log", options->log, "FILE",
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
@@ -44,10 +44,13 @@ void optimize_options(CLI::App& app, Command& parsed) {
   baselines(sub, options->asked.baselines);
   duration(sub, "--search-time", options->search_time,
            "Search each collective for all of T (30s, or less where the search ends by itself)");
-  integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   destination(sub, *options);
   file_to_write(sub, "--json", options->json, "Write the table there");
   file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");
+  {
+    const Heading heading(sub, "Limits and progress");
+    integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  }
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {

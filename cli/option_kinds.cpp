@@ -13,7 +13,7 @@
 
 namespace chorale {
 
-// The footer is the part of a help text below the options; manual pages split it (cli/man_page.cpp).
+// The footer is the part of a help text below the options.
 CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text& examples) {
   CLI::App* const sub = app.add_subcommand(name, help);
   sub->footer(examples);
@@ -65,14 +65,15 @@ void size(CLI::App* app, const Text& name, std::int64_t& target, const Text& hel
   value(app, name, "SIZE", help, [name, &target](const Text& t) { target = parse_size(name, t); });
 }
 
-void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
-  value(app, name, "SIZES", help, [name, &target](const Text& t) { target = parse_sizes(name, t); });
+void sizes(CLI::App* app, std::vector<std::int64_t>& target, const Text& help) {
+  value(app, "--sizes,--bytes", "SIZES", help,
+        [&target](const Text& t) { target = parse_sizes("--sizes", t); });
 }
 
 // For tables by size, and for ranges between sizes: each once, in order.
-void rising_sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
-  value(app, name, "SIZES", help, [name, &target](const Text& t) {
-    target = parse_sizes(name, t);
+void rising_sizes(CLI::App* app, std::vector<std::int64_t>& target, const Text& help) {
+  value(app, "--sizes,--bytes", "SIZES", help, [&target](const Text& t) {
+    target = parse_sizes("--sizes", t);
     std::ranges::sort(target);
     target.erase(std::ranges::unique(target).begin(), target.end());
   });
@@ -141,6 +142,7 @@ void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, c
 }
 
 void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
+  const Heading heading(app, "Limits and progress");
   duration(app, "--time-limit", limits.time,
            "Stop after T, in seconds or with a unit (30, 0.5, 500ms, 5m, 1h)" + what_is_kept);
   memory_limit(app, limits);
@@ -148,6 +150,7 @@ void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
 
 // By itself for searches, whose time limit is an option of the search (search_rows).
 void memory_limit(CLI::App* app, Limits& limits) {
+  const Heading heading(app, "Limits and progress");
   value(app, "--memory-limit", "SIZE",
         "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
         "the machine has)",
@@ -165,6 +168,7 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
 // Each may be given several times, once per link or rank: expected(1) takes one value at a time, and take_all
 // collects them, where CLI11 would refuse the second.
 void machine_changes(CLI::App* app, MachineChanges& changes) {
+  const Heading heading(app, "The machine");
   const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
     app->add_option_function<std::vector<Text>>(
            name, [&target](const std::vector<Text>& all) { target = all; }, help)
@@ -196,6 +200,8 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
       ->required(collective_required)
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
+  machine_changes(app, question.changes);
+  const Heading heading(app, "The collective");
   chorale::root(app, "--root", question.root);
   // An empty list means that the option was not given, so it cannot be given empty.
   const auto list = [&](const Text& name, Text& target, const Text& what, const Text& help) {
@@ -221,7 +227,6 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
          "--allow-disagreement", [&question] { question.order = "free"; },
          "Ranks may add up in orders of their own and end with different bits")
       ->excludes(asked);
-  machine_changes(app, question.changes);
 }
 
 // Two numbers for all links, in place of those that each link has.
@@ -243,6 +248,7 @@ void result_file(CLI::App* app, Text& target) {
 }
 
 void progress(CLI::App* app, ShowProgress& target) {
+  const Heading heading(app, "Limits and progress");
   app->add_flag_callback(
       "--progress", [&] { target = ShowProgress::Always; },
       "Show progress on standard error even if it is not a terminal");

@@ -16,6 +16,7 @@
 
 #include "cli/options.h"
 #include "cli/parse.h"
+#include "ir/byte_size.h"
 #include "ir/error.h"
 #include "ir/option.h"
 #include "ir/words.h"
@@ -32,6 +33,21 @@ inline const Text kPlainExitCodes =
     "exit codes: 0 done, 2 bad input, 3 out of time or memory, 130 interrupted\n";
 
 CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
+
+// While it lives, options that are added stand under this heading of the help.
+class Heading {
+ public:
+  Heading(CLI::App* app, const Text& heading) : app_(app), before_(app->option_defaults()->get_group()) {
+    app_->option_defaults()->group(heading);
+  }
+  ~Heading() { app_->option_defaults()->group(before_); }
+  Heading(const Heading&) = delete;
+  Heading& operator=(const Heading&) = delete;
+
+ private:
+  CLI::App* app_;
+  Text before_;
+};
 
 // What a command is parsed into, passed on when all of it is read.
 template <typename Values>
@@ -63,10 +79,11 @@ void file_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void directory_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void require_one_document(const CLI::App&);
 void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
-void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);                // "64K"
-void sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target, const Text& help);  // "1K:1M:32"
-void rising_sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target,
-                  const Text& help);  // each once
+void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);  // "64K"
+// --sizes, or --bytes, which means the same in every command: "1K:1M:32"; rising ones are there once, in
+// order.
+void sizes(CLI::App*, std::vector<std::int64_t>& target, const Text& help);
+void rising_sizes(CLI::App*, std::vector<std::int64_t>& target, const Text& help);
 
 template <typename Target>
 void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,
@@ -171,6 +188,5 @@ void transform_options(CLI::App&, Command& parsed);
 void compile_options(CLI::App&, Command& parsed);
 void tune_options(CLI::App&, Command& parsed);
 void completion_options(CLI::App&, Command& parsed);
-void manual_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

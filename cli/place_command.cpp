@@ -13,6 +13,7 @@
 #include "cli/parse.h"
 #include "cli/ranking_words.h"
 #include "cli/supervisor.h"
+#include "ir/byte_size.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"

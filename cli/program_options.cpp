@@ -48,11 +48,11 @@ void run_options(CLI::App& app, Command& parsed) {
       command(app, "run", "Execute schedules on real data and check every element",
               "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
               "interrupted\n"
-              "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
+              "examples:\n  chorale run f.json --sizes 1K:64M:4\n"
               "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
   auto options = values_of<RunCommand>(sub, parsed);
   argument(sub, "result", options->file, "RESULT", "A result file");
-  sizes(sub, "--bytes", options->options.bytes,
+  sizes(sub, options->options.bytes,
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
   std::vector<std::pair<Text, Executor>> executors;
@@ -140,7 +140,7 @@ void simulate_options(CLI::App& app, Command& parsed) {
       "example:\n  chorale simulate f.json --sizes 1K:64M:8");
   auto options = values_of<SimulateCommand>(sub, parsed);
   argument(sub, "result", options->file, "RESULT", "A result file");
-  sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
+  sizes(sub, options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
   file_to_write(sub, "--json", options->json, "Write the table there");
   limits(sub, options->limits, " and print what was simulated");
@@ -174,14 +174,14 @@ void program_options(CLI::App& app, Command& parsed) {
       "examples:\n"
       "  chorale classic ring_allreduce ring:4 --json ring.json\n"
       "  chorale emit ring.json\n"
-      "  chorale program ring_4_allreduce_0.xml --bytes 1K:1M:32\n"
+      "  chorale program ring_4_allreduce_0.xml --sizes 1K:1M:32\n"
       "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
   argument(sub, "file", options->file, "FILE", "A program");
-  sizes(sub, "--bytes", options->options.bytes,
+  sizes(sub, options->options.bytes,
         "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
-       "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
+       "Estimate its time there instead of running it, link by link; 1M if there is no --sizes");
   machine_changes(sub, options->changes);
   types_and_ops(sub, options->options);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
@@ -190,7 +190,7 @@ void program_options(CLI::App& app, Command& parsed) {
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
              !options->options.bytes.empty() && options->topology.empty(),
-             "runs, with --bytes and without --topology");
+             "runs, with --sizes and without --topology");
     parsed = *options;
   });
 }

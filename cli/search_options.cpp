@@ -10,9 +10,12 @@ constexpr const char* kExitCodes =
 
 void search_settings(CLI::App* app, SearchSettings& search) {
   machine_and_collective(app, search.question);
-  by_rows(app, search_rows(), search.options);
-  memory_limit(app, search.limits);
   result_file(app, search.json);
+  {
+    const Heading heading(app, "The search");
+    by_rows(app, search_rows(), search.options);
+  }
+  memory_limit(app, search.limits);
   progress(app, search.progress);
 }
 
@@ -72,7 +75,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
       "more");
   size_model(sub, options->model);
   sizes(
-      sub, "--bytes", options->bytes,
+      sub, options->bytes,
       "Search for the fastest points for messages of these sizes, and print for each its time, each link by "
       "its own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
       "(1K:1G:32)");
@@ -160,19 +163,19 @@ void show_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "show", "Print a result or a ranking step by step, or as an HTML report",
                                 kPlainExitCodes +
                                     "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
-                                    "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
+                                    "--html f.html\n  chorale show f.json --sizes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
   argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
   file_to_write(sub, "--html", options->html,
                 "Write one self-contained page instead: the machine, the schedules, the frontier");
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
-  sizes(sub, "--bytes", options->bytes,
-        "Print the fastest point for messages of these sizes instead, as 'frontier --bytes'");
+  sizes(sub, options->bytes,
+        "Print the fastest point for messages of these sizes instead, as 'frontier --sizes'");
   file_to_write(sub, "--json", options->json, "Write that there, too");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
-    only_for(sub, {"--json"}, !options->bytes.empty(), "--bytes");
+    only_for(sub, {"--json"}, !options->bytes.empty(), "--sizes");
     parsed = *options;
   });
 }

@@ -24,7 +24,7 @@ package=$(echo "$work"/chorale_*.deb)
 echo "$(basename "$package"): $(stat -c %s "$package") bytes; $(git -C "$here" describe --always --dirty 2>/dev/null || true)"
 mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$root"
 cp "$package" "$root/root/"
-cp "$here/examples/public_api.c" "$here/examples/public_api.cpp" "$root/root/"
+cp "$here/examples/public_api.c" "$here/examples/public_api.cpp" "$here/examples/h100.txt" "$root/root/"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 mount -t proc proc "$root/proc"  # Open MPI and hwloc read it
 # What runs inside says what it does; -e: the first that fails ends it.
@@ -35,9 +35,10 @@ inside "dpkg -l | grep -c ^ii"
 rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
 inside "apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends ./chorale_*.deb | grep -E '^(Setting up chorale|[0-9]+ upgraded)|Need to get'"
 inside "chorale --version"
+inside "time chorale optimize h100.txt allreduce | tail -3"
 inside "chorale frontier dgx1 allgather --max-chunks 6 --json f.json | tail -3"
 inside "chorale check f.json"
-inside "chorale run f.json --bytes 64K | tail -2"
+inside "chorale run f.json --sizes 64K | tail -2"
 inside "ldconfig -p | grep -o 'libchorale.so.0[^ ]*'"
 echo "(compilers, CMake, pkg-config, man)"
 inside "apt-get install -y -q --no-install-recommends g++ cmake make pkg-config man-db bash-completion >/dev/null 2>&1; dpkg -l | grep -c ^ii"

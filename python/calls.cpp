@@ -376,6 +376,7 @@ void bind_calls(py::module_& module) {
       rows.emplace_back(name_of(entry.method), entry.description);
     return rows;
   });
+  module.def("sizes", &parse_sizes);
   module.def("targets", [] {
     std::vector<std::pair<std::string, std::string>> rows;
     for (const TargetEntry& entry : known_targets()) rows.emplace_back(entry.name, entry.description);

@@ -31,7 +31,9 @@ std::int64_t counted_in(const py::dict& asked, const OptionWords& words) {
   if (asked[name.c_str()].is_none() && words.unlimited) return *words.unlimited;
   if (words.kind == OptionKind::Duration)
     return milliseconds_in(words, keyword<double>(asked, name.c_str()), name);
-  const auto value = keyword<std::int64_t>(asked, name.c_str());
+  const auto value = words.kind == OptionKind::Size && py::isinstance<py::str>(asked[name.c_str()])
+                         ? parse_size(name, keyword<std::string>(asked, name.c_str()))
+                         : keyword<std::int64_t>(asked, name.c_str());
   require_in_range(words, value, name);
   return value;
 }

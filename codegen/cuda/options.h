@@ -4,8 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #ifndef ELEMENT
 #define ELEMENT float
@@ -21,15 +24,23 @@ struct Options {
   double patience = 10;    // seconds of one wait; 0: no limit
 };
 
+// "4096", "64K", "1e6", "2MiB": units are powers of 1024 in every spelling.
 inline long number(const char* text) {
   char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  const long unit = *end == 'K' ? 1l << 10 : *end == 'M' ? 1l << 20 : *end == 'G' ? 1l << 30 : 1;
-  if (end == text || value < 0 || (*end != '\0' && end[1] != '\0') || (*end != '\0' && unit == 1)) {
+  double value = std::strtod(text, &end);
+  const char* const units = "KMGT";
+  const char* rest = end;
+  const char* const unit = *end == '\0' ? nullptr : std::strchr(units, std::toupper(*end));
+  if (unit != nullptr) {
+    for (long k = 0; k <= unit - units; ++k) value *= 1024;
+    rest += rest[1] == 'i' ? 2 : 1;
+  }
+  if (*rest == 'B' || *rest == 'b') ++rest;
+  if (end == text || *rest != '\0' || !(value >= 0 && value < 9e15 && value == std::floor(value))) {
     std::fprintf(stderr, "'%s' is not a number: use 4096, 64K, 1M\n", text);
     std::exit(2);
   }
-  return value * unit;
+  return static_cast<long>(value);
 }
 
 inline double seconds(const char* text) {

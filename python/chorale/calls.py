@@ -15,7 +15,7 @@ from chorale import _chorale, jobs
 from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Ranking, Result, Topology
 from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
 from chorale.errors import InputError
-from chorale.given import File, Listener, changes, job_of, listening, lists, numbers, text_of, with_folder
+from chorale.given import File, Listener, Sizes, changes, job_of, listening, lists, numbers, sizes_of, text_of, with_folder
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -145,17 +145,17 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
 def optimize(machine: Machine,
              collective: Asked,
              *,
-             sizes: Optional[Sequence[int]] = None,
+             sizes: Optional[Sizes] = None,
              root: Optional[int] = None,
              search_time: Optional[float] = None,
              baselines: str = "auto",
              progress: Listener = None) -> Optimized:
     """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger
-    buffer of a rank (1 KiB to 1 GiB by default); `search_time` in seconds is used up, and without it the
+    buffer of a rank: [1024, "1M"] or "1K:1G:4" (the default); `search_time` in seconds is used up, and without it the
     search ends by itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or
     "auto": NCCL's where the machine has the links for one."""
     there = _machine(machine)
-    wanted = [4**k << 10 for k in range(11)] if sizes is None else [int(each) for each in sizes]
+    wanted = [4**k << 10 for k in range(11)] if sizes is None else sizes_of("sizes", sizes)
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     with listening(progress) as listener:
@@ -172,7 +172,7 @@ def compare(first: File,
             second: File,
             collectives: Union[str, Sequence[str]] = (),
             *,
-            sizes: Sequence[int] = (),
+            sizes: Sizes = (),
             search_time: float = 10.0,
             **options: Unpack[ImportOptions]) -> Compared:
     """Two machines, by name or file, or two files of results side by side: what `chorale compare` prints.
@@ -180,7 +180,7 @@ def compare(first: File,
     searched for `search_time` seconds on each machine. Results have sizes of 1 KiB to 1 GiB by default.
     Options are of files of other tools."""
     names = [collectives] if isinstance(collectives, str) else list(collectives)
-    wanted = sorted({int(each) for each in sizes})
+    wanted = sorted(set(sizes_of("sizes", sizes)))
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time,
@@ -281,12 +281,12 @@ def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum
 
 
 @_with_options("measure")
-def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
+def measure(result: Result, bytes: Sizes, *, point: int = 0, type: str = "float32", op: str = "sum",
             **options: Unpack[RunOptions]) -> List[_chorale.RunRow]:
     """Times of a point on test data, the ranks as threads: a row for each message size (the largest buffer of
     a rank). Every element is checked (`wrong` is 0)."""
-    sizes = list(bytes)
-    if any(isinstance(each, int) and each < 0 for each in sizes):
+    sizes = sizes_of("bytes", bytes)
+    if any(each < 0 for each in sizes):
         raise InputError("bytes: are negative; use 0 or more")
     return _chorale.measure(result, point, sizes, type, op, **options)
 
@@ -297,11 +297,11 @@ def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[Co
     return Compiled(*_chorale.compile(result, point, target, **options))
 
 
-def simulate(result: Result, message_bytes: Iterable[int] = (1 << 10, 1 << 20, 1 << 30), *,
+def simulate(result: Result, message_bytes: Sizes = (1 << 10, 1 << 20, 1 << 30), *,
              points: Optional[Iterable[int]] = None) -> List[_chorale.SimulatedRow]:
     """Times of points (those on the frontier) by SimGrid, a simulator of others, beside what is predicted: a
     row for each point and message size. Needs its smpirun (Debian: libsimgrid-dev)."""
-    return _chorale.simulate(result, list(message_bytes), None if points is None else list(points))
+    return _chorale.simulate(result, sizes_of("message_bytes", message_bytes), None if points is None else list(points))
 
 
 def targets() -> Dict[str, str]:
@@ -322,7 +322,7 @@ def place(hierarchy: Union[Hierarchy, File],
           *,
           axes: Optional[Mapping[str, int]] = None,
           reduce: Union[str, Sequence[str]] = (),
-          bytes: float = 0,
+          bytes: Union[float, str] = 0,
           goal: str = "allreduce",
           element: int = 4,
           inside: Iterable[Tuple[str, str]] = (),
@@ -360,7 +360,7 @@ def order(topology: File,
           hosts: str = "",
           axes: Optional[Mapping[str, int]] = None,
           reduce: Union[str, Sequence[str]] = (),
-          bytes: float = 0,
+          bytes: Union[float, str] = 0,
           goal: str = "allreduce",
           element: int = 4,
           node_ranks: int = 8,

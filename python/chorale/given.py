@@ -9,11 +9,13 @@ import pathlib
 import sys
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
+from chorale import _chorale
 from chorale._chorale import Progress
 from chorale.errors import InputError
 
 Listener = Union[bool, None, Callable[[Progress], Any]]
 File = Union[str, "os.PathLike[str]"]
+Sizes = Union[str, Iterable[Union[int, str]]]  # of messages: [1024, "64K"], or "1K:1G:4"
 
 
 def changes(without_links: Iterable[str], without_ranks: Iterable[str],
@@ -50,6 +52,16 @@ def with_folder(options: Mapping[str, Any]) -> Dict[str, Any]:
     return dict(options, proofs=folder)
 
 
+def sizes_of(name: str, given: Sizes) -> List[int]:
+    """Bytes as they are given: integers, texts as the command line takes them ("64K"), or one text for all
+    ("1K:1G:4")."""
+    if isinstance(given, str):
+        return _chorale.sizes(name, given)
+    return [
+        size for each in given for size in (_chorale.sizes(name, each) if isinstance(each, str) else [int(each)])
+    ]
+
+
 def text_of(file: File) -> str:
     try:
         return pathlib.Path(file).read_text()
@@ -58,7 +70,9 @@ def text_of(file: File) -> str:
 
 
 def job_of(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, int]], reduce: List[str],
-         bytes: float, goal: str, element: int) -> Dict[str, Any]:
+         bytes: Union[float, str], goal: str, element: int) -> Dict[str, Any]:
+    if isinstance(bytes, str):
+        (bytes, ) = _chorale.sizes("bytes", bytes)
     if job is not None:
         try:
             asked = dict(job) if isinstance(job, Mapping) else json.loads(text_of(job))

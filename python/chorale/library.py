@@ -17,7 +17,7 @@ from chorale import _chorale, tuning_files
 from chorale._chorale import Result
 from chorale.calls import Asked, Machine, _collective, _machine
 from chorale.errors import InputError
-from chorale.given import File, text_of
+from chorale.given import File, Sizes, sizes_of, text_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -117,13 +117,13 @@ class Library:
         return best
 
     def export(self, machine: str, *collectives: str, form: str, group: str = "all",
-               message_bytes: Sequence[int] = tuple(2**k << 10 for k in range(21))) -> Dict[str, str]:
+               message_bytes: Sizes = tuple(2**k << 10 for k in range(21))) -> Dict[str, str]:
         """The files of `chorale library export --as FORM`: their texts by name. `message_bytes`, rising, are
         the sizes at which choices are made that were not measured."""
         is_rules = form in tuning_files.FORMS
         found, notes = self._file.export(machine, list(collectives),
                                          tuning_files.times_form(form) if is_rules else form, group,
-                                         sorted(int(each) for each in message_bytes))
+                                         sorted(sizes_of("message_bytes", message_bytes)))
         files = dict(found)
         if is_rules:
             answers = json.loads(files["times.json"])["answers"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Union
 
 from chorale import _chorale, calls, plots
 from chorale._chorale import Bounds, Ranking, Result, Topology
 from chorale.errors import InputError, needed
+from chorale.given import Sizes, sizes_of
 
 
 def _frame(page: str) -> str:
@@ -25,17 +26,17 @@ def _repr_html_(self: Any) -> str:
     return _frame(self.to_page())
 
 
-def best(self: Result, bytes: int) -> _chorale.SizeRow:
+def best(self: Result, bytes: Union[int, str]) -> _chorale.SizeRow:
     """What should be fastest for messages of that size, each link by its own numbers, and what no schedule is
     faster than. A message is the largest buffer of a rank, as nccl-tests counts it."""
     return self.by_size([bytes])[0]
 
 
-def by_size(self: Result, bytes: List[int]) -> List[_chorale.SizeRow]:
+def by_size(self: Result, bytes: Sizes) -> List[_chorale.SizeRow]:
     """The same for many sizes."""
-    if any(not 0 <= each < 2**63 for each in bytes):
+    sizes = sizes_of("bytes", bytes)
+    if any(not 0 <= each < 2**63 for each in sizes):
         raise InputError("bytes: are negative, or too many; use 0 to 2^63 - 1")
-    sizes = [int(each) for each in bytes]
     rows = _chorale.best_by_size(self, sizes)
     if len(rows) < len(sizes):
         raise InputError("bytes: the result has no points; search again with more limits")
