@@ -101,9 +101,8 @@ Rank lost_rank(const std::string& failure) {
 
 // Messages of one size for a simulator: a file of GOAL; a directory with the platform and traces of SimGrid,
 // or with the traces of Chakra.
-std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, const Topology& topology,
-                                            const Point& point, Target target,
-                                            const CompileOptions& options) {
+OrError<Compiled> replayed(const Verified<Schedule>& schedule, const Topology& topology, const Point& point,
+                           Target target, const CompileOptions& options) {
   const std::string name = title(topology, point);
   const std::string& to = entry_of(target).name;
   const std::int64_t block = block_of_size(message_shape(point.collective), options.message_bytes);
@@ -126,16 +125,15 @@ constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 // A directory with the algorithms of all points.
 // Each algorithm is compiled by itself, its directory's name is taken off, and a dispatcher by size is put in
 // front. Sizes are of blocks here, and of messages in the files.
-std::variant<Compiled, InputError> one_directory(const Topology& topology,
-                                                 std::span<const ReadyPoints::Sized> points,
-                                                 const CompileOptions& options) {
+OrError<Compiled> one_directory(const Topology& topology, std::span<const ReadyPoints::Sized> points,
+                                const CompileOptions& options) {
   const Collective& collective = points.front().point->collective;
   Compiled all{.path = (options.name.empty() ? file_stem(topology, collective) : options.name) + ".cuda"};
   std::vector<SizedCuda> sized;
   for (const auto& [point, up_to] : points) {
     auto made = try_compile(topology, *point, Target::Cuda, options);
-    if (auto* const refused = std::get_if<InputError>(&made)) return std::move(*refused);
-    Compiled& one = std::get<Compiled>(made);
+    if (!made) return made;
+    Compiled& one = *made;
     all.completed_by = std::max(all.completed_by, one.completed_by);
     if (all.note.empty()) all.note = one.note;
     for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
@@ -234,8 +232,8 @@ std::string file_stem(const Topology& topology, const Collective& collective) {
   return plain(topology.name) + "_" + plain(name_of(collective));
 }
 
-std::variant<Compiled, InputError> try_compile(const Topology& topology, const Point& point, Target target,
-                                               const CompileOptions& options) {
+OrError<Compiled> try_compile(const Topology& topology, const Point& point, Target target,
+                              const CompileOptions& options) {
   const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
   LoweringOptions how{.name = title(topology, point), .epilogue = options.epilogue};
   if (const auto fault = beyond(target, point.collective, how.epilogue)) return InputError(how.name, *fault);
@@ -249,7 +247,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
             .note = note};
   };
   // A lowering that ends with a fault is the target's answer, and not an exception: an export lists it.
-  const auto from = [&](const auto& lowering, const auto& print) -> std::variant<Compiled, InputError> {
+  const auto from = [&](const auto& lowering, const auto& print) -> OrError<Compiled> {
     if (lowering.fault) return InputError(how.name, *lowering.fault);
     return print(*lowering.accepted);
   };
@@ -321,8 +319,8 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
 // The whole machine comes first, then machines after their failures. Programs are in one list, and a failure
 // knows where its own begin and how the ranks that are left are numbered. `up_to` rises, so forms of a
 // schedule for sizes that an earlier one has taken are left out.
-std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> ready, Target target,
-                                               const CompileOptions& options) {
+OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
+                              const CompileOptions& options) {
   const Topology& whole = *ready.front().topology;
   if (target == Target::Cuda) return one_directory(whole, ready.front().points, options);
   const Collective& collective = ready.front().points.front().point->collective;
@@ -375,9 +373,7 @@ std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> read
 }
 
 Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {
-  auto made = try_compile(topology, point, target, options);
-  if (const auto* const refused = std::get_if<InputError>(&made)) throw InputError(*refused);
-  return std::get<Compiled>(std::move(made));
+  return try_compile(topology, point, target, options).or_throw();
 }
 
 }  // namespace chorale

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "ir/epilogue.h"
@@ -13,6 +12,7 @@
 #include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/option.h"
+#include "ir/or_error.h"
 #include "library/export.h"
 
 namespace chorale {
@@ -77,14 +77,12 @@ std::string unused_switches(const Topology&, const Point&, const std::string& ta
 
 // One file that chooses by size and by what has failed, of targets Mpi and Nccl: points of one collective,
 // first those of the whole machine. Of Cuda one directory, which chooses by size alone.
-std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints>, Target,
-                                               const CompileOptions& = {});
+OrError<Compiled> try_compile(std::span<const ReadyPoints>, Target, const CompileOptions& = {});
 
 // A point of a result for that machine; or what of it the target cannot express, as the error that compile()
 // throws. Each form that it passes through is verified. Throws InputError if the schedule does not
 // do what the point states.
-std::variant<Compiled, InputError> try_compile(const Topology&, const Point&, Target,
-                                               const CompileOptions& = {});
+OrError<Compiled> try_compile(const Topology&, const Point&, Target, const CompileOptions& = {});
 Compiled compile(const Topology&, const Point&, Target, const CompileOptions& = {});
 
 }  // namespace chorale

@@ -79,10 +79,9 @@ const Taker& taker() {
 
 // A target that cannot express an algorithm is not an error of an export: the reason is listed beside the
 // files.
-Printed printed_or_why(std::variant<Compiled, InputError> made) {
-  if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
-  auto& compiled = std::get<Compiled>(made);
-  return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
+Printed printed_or_why(OrError<Compiled> made) {
+  if (!made) return {.why_not = made.error().what()};
+  return {.files = std::move(made->files), .note = std::move(made->note)};
 }
 
 // Plans of one point: the forms for which a file holds one algorithm for a range of sizes.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "api/optimize.h"
 #include "ir/json.h"
@@ -125,12 +124,13 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
                                 {"index.html", to_page(answer, stop)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
   std::set<std::string> written;
-  const auto add = [&](const std::variant<Compiled, InputError>& compiled, const SizeRun& run) {
-    if (const auto* const refused = std::get_if<InputError>(&compiled)) {
-      made.notes.push_back(fmt::format("no program for messages {}: {}", range_of(run), refused->what()));
+  const auto add = [&](const OrError<Compiled>& compiled, const SizeRun& run) {
+    if (!compiled) {
+      made.notes.push_back(
+          fmt::format("no program for messages {}: {}", range_of(run), compiled.error().what()));
       return;
     }
-    const Compiled& program = std::get<Compiled>(compiled);
+    const Compiled& program = *compiled;
     programs.emplace_back(run, program.path);
     if (!program.note.empty()) made.notes.push_back(program.note);
     // Two runs of one point share a file where the format states no sizes.
