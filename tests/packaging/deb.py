@@ -62,4 +62,6 @@ for program in programs:
 assert run(str(work / "root/usr/bin/chorale"), "--version") == f"chorale {version}\n"
 said = run(str(work / "root/usr/bin/chorale"), "frontier", "ring:4", "allgather", "--max-chunks", "2")
 assert "every point is proven" in said, said
+table = run(str(work / "root/usr/bin/chorale"), "optimize", str(build.parents[1] / "examples/h100.txt"), "allreduce", env={"PATH": "/nowhere"})
+assert "search: complete, no schedule is faster" in table, table
 print(f"{package.name}: {len(files)} files, {len(depends)} packages that it needs")

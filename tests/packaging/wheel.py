@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The wheel that packaging/wheel.sh made (build/wheel/*.whl): it brings every library that it loads but those of
+glibc and of the compiler's runtime, is installed into a fresh environment without an index, and prints its
+first table there, from the shell and from Python, within a minute, with no program on the path but its own.
+
+Usage: wheel.py SOURCE_DIRECTORY
+"""
+import os
+import pathlib
+import re
+import sys
+import time
+import zipfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, skip, work  # noqa: E402
+
+source = pathlib.Path(sys.argv[1]).resolve()
+wheels = sorted((source / "build/wheel").glob("chorale_collectives-*.whl"), key=os.path.getmtime)
+if not wheels:
+    skip("no wheel was made (packaging/wheel.sh; it compiles the whole tree)")
+wheel = wheels[-1]
+assert re.search(r"-cp3\d+-cp3\d+-manylinux_2_\d+_x86_64\.whl$|-manylinux_2_\d+_\w+\.whl$", wheel.name), wheel.name
+ours = f"cp{sys.version_info.major}{sys.version_info.minor}"
+if f"-{ours}-" not in wheel.name:
+    skip(f"the wheel is for another Python than {ours}: {wheel.name}")
+
+# What is loaded from outside is what every Linux with this glibc has.
+OUTSIDE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6", "libgcc_s.so.1"}
+with zipfile.ZipFile(wheel) as files:
+    files.extractall(work / "files")
+inside = {path.name: path for path in (work / "files").rglob("*") if path.is_file() and path.open("rb").read(4) == b"\x7fELF"}
+assert {"chorale", "libchorale.so", "libchorale-z3.so", "libchorale-clp.so", "libchorale-crypto.so", "libchorale-sqlite.so"} <= set(inside), sorted(inside)
+needed = 0
+for name, path in inside.items():
+    for library in re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path)):
+        needed += 1
+        assert library in inside or library in OUTSIDE, f"{name} needs {library}, which is not in {wheel.name}"
+        assert "mpi" not in library, (name, library)
+
+for name in ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"):
+    os.environ.pop(name, None)
+begin = time.monotonic()
+made = run(sys.executable, "-m", "venv", work / "fresh", code=None)
+if made.returncode != 0:
+    skip(f"no fresh environment can be made (Debian: python3-venv):\n{made}")
+run(work / "fresh/bin/python", "-m", "pip", "install", "-q", "--no-index", "--no-deps", wheel)
+alone = {"PATH": str(work / "fresh/bin"), "CXX": "", "CC": ""}
+machine = source / "examples/h100.txt"
+table = run(work / "fresh/bin/chorale", "optimize", machine, "allreduce", env=alone)
+first = time.monotonic() - begin
+assert "search: complete, no schedule is faster" in table, table
+assert first < 60, f"the first table came {first:.0f} s after the environment was begun"
+said = run(work / "fresh/bin/python", "-c", "import chorale, sys; answer = chorale.optimize(sys.argv[1], 'allreduce', sizes='1K:1G:4');"
+           "print(len(answer.rows), answer.complete); print(chorale.__file__)", machine, env=alone)
+assert said.startswith("11 True\n") and str(work / "fresh") in said, said
+# Each part is found where it lies: Clp, the hash of a proof, Z3, SQLite.
+run(work / "fresh/bin/chorale", "frontier", "ring:4", "allgather", "--proofs", work / "proofs", "--json", work / "f.json", env=alone)
+run(work / "fresh/bin/chorale", "synthesize", "ring:4", "allgather", "--engine", "smt", env=alone, code=(0, 20))
+run(work / "fresh/bin/chorale", "frontier", "ring:4", "allgather", "--library", work / "a.db", env=alone)
+print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.0f} MB, {len(inside)} programs and libraries, {needed} that they need; the first table after {first:.0f} s")
