@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/report.h"
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/machine_changes.h"
@@ -105,13 +106,7 @@ Comparison compare_results(const Result& first, const Result& second, const std:
 // Two machines, or two files of results. Throws InputError for one of each.
 Comparison compare(const std::string& first, const std::string& second, const CompareQuestion&);
 
-// The tables of a comparison as people read them: text, the page and Python show these.
-struct ComparisonTable {
-  std::string title = {};
-  std::vector<std::vector<std::string>> rows = {};  // the first is the head
-  std::string kinds = {};                           // by column: l or r
-};
-std::vector<ComparisonTable> tables(const Comparison&);
+std::vector<ReportTable> tables(const Comparison&);
 // "allreduce: dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2, from 1 KiB to 1 GiB, by the
 // schedules found, not all proven" where a time of a machine does not meet its bound: the answer, for each
 // collective, over the sizes at which both have a time.

@@ -32,11 +32,11 @@ std::string gbs(double value) {
 
 // What each side is, a row for each property.
 // A row without a value on either side is left out; "-" is for the side that lacks it.
-ComparisonTable sides_table(const Comparison& comparison) {
+ReportTable sides_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
-  ComparisonTable table{.title = comparison.of_results ? "Results" : "Machines",
-                        .rows = {{"", "A", "B"}, {"name", a.name, b.name}},
-                        .kinds = "lrr"};
+  ReportTable table{.title = comparison.of_results ? "Results" : "Machines",
+                    .rows = {{"", "A", "B"}, {"name", a.name, b.name}},
+                    .kinds = "lrr"};
   const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
     if (!of_a.empty() || !of_b.empty())
       table.rows.push_back({what, of_a.empty() ? "-" : of_a, of_b.empty() ? "-" : of_b});
@@ -60,11 +60,11 @@ ComparisonTable sides_table(const Comparison& comparison) {
 
 // In narrow columns the sides are A and B, which the first table names.
 // B may be shorter than A: a limit of time ends the bounds between the two.
-ComparisonTable limits_table(const Comparison& comparison) {
+ReportTable limits_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
-  ComparisonTable table{.title = "Bounds that no schedule can beat",
-                        .rows = {{"collective", "latency A", "B", "busbw GB/s A", "B", "B/A"}},
-                        .kinds = "lrrrrr"};
+  ReportTable table{.title = "Bounds that no schedule can beat",
+                    .rows = {{"collective", "latency A", "B", "busbw GB/s A", "B", "B/A"}},
+                    .kinds = "lrrrrr"};
   for (std::size_t i = 0; i < a.limits.size(); ++i) {
     const CollectiveLimits& of_a = a.limits[i];
     const CollectiveLimits of_b = i < b.limits.size() ? b.limits[i] : CollectiveLimits();
@@ -76,11 +76,10 @@ ComparisonTable limits_table(const Comparison& comparison) {
   return table;
 }
 
-ComparisonTable sizes_table(const ComparedSizes& sizes) {
-  ComparisonTable table{
-      .title = sizes.collective + " by message size",
-      .rows = {{"message", "time A", "B", "busbw GB/s A", "B", "of bound A", "B", "speedup"}},
-      .kinds = "rrrrrrrr"};
+ReportTable sizes_table(const ComparedSizes& sizes) {
+  ReportTable table{.title = sizes.collective + " by message size",
+                    .rows = {{"message", "time A", "B", "busbw GB/s A", "B", "of bound A", "B", "speedup"}},
+                    .kinds = "rrrrrrrr"};
   const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
   const auto share = [](const SideAtSize& side) { return share_of_bound(side.us, side.bound_us); };
   for (const ComparedSize& row : sizes.rows) {
@@ -125,8 +124,8 @@ bool can_be_drawn(const ComparedSizes& sizes) {
 }  // namespace
 
 // Machines have a table of bounds, results have none: their points are timed by size.
-std::vector<ComparisonTable> tables(const Comparison& comparison) {
-  std::vector<ComparisonTable> all = {sides_table(comparison)};
+std::vector<ReportTable> tables(const Comparison& comparison) {
+  std::vector<ReportTable> all = {sides_table(comparison)};
   if (!comparison.sides[0].limits.empty()) all.push_back(limits_table(comparison));
   for (const ComparedSizes& sizes : comparison.sizes) all.push_back(sizes_table(sizes));
   return all;
@@ -186,19 +185,13 @@ std::string to_json(const Comparison& comparison) {
 // top.
 std::string to_page(const Comparison& comparison) {
   const std::string title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name);
-  std::vector<std::string> sentences = conclusions(comparison), figures, tables_json;
+  std::vector<std::string> sentences = conclusions(comparison), figures;
   sentences.insert(sentences.end(), comparison.notes.begin(), comparison.notes.end());
   for (const ComparedSizes& sizes : comparison.sizes)
     if (can_be_drawn(sizes)) figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
-  for (const ComparisonTable& table : tables(comparison)) {
-    std::vector<std::string> rows;
-    for (const Cells& row : table.rows) rows.push_back(list(row));
-    tables_json.push_back(fmt::format(R"({{"title":{},"rows":[{}],"kinds":{}}})", quoted(table.title),
-                                      fmt::join(rows, ","), quoted(table.kinds)));
-  }
   return filled_page(Page::Compare, title + " - Chorale",
-                     fmt::format(R"({{"title":{},"sentences":{},"figures":{},"tables":[{}]}})", quoted(title),
-                                 list(sentences), list(figures), fmt::join(tables_json, ",")));
+                     fmt::format(R"({{"title":{},"sentences":{},"figures":{},"tables":{}}})", quoted(title),
+                                 list(sentences), list(figures), to_json(tables(comparison))));
 }
 
 // A file has one figure: that of the first collective that can be drawn.

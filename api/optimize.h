@@ -13,6 +13,7 @@
 #include "api/baselines.h"
 #include "api/binding.h"
 #include "api/compile.h"
+#include "api/report.h"
 #include "cost/busbw.h"
 #include "ir/fields.h"
 #include "ir/files.h"
@@ -136,5 +137,8 @@ std::string conclusion(const Optimized&);
 // Of what was measured: its plateau (the most bus bandwidth of any size) against the baseline's and the
 // bound, the part that binds it, and from which size on the answer is faster; "" if nothing was.
 std::string measured_in_words(const Optimized&);
+// What text and page show: the table by size with the algorithms that it names, and the sentences below.
+std::vector<ReportTable> tables(const Optimized&);
+std::vector<std::string> sentences(const Optimized&);
 
 }  // namespace chorale

@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "api/optimize.h"
 #include "api/report.h"
@@ -11,6 +13,7 @@
 #include "ir/json_fields.h"
 #include "ir/json_writer.h"
 #include "ir/words.h"
+#include "pages/html.h"
 #include "pages/size_figure.h"
 
 namespace chorale {
@@ -114,9 +117,78 @@ std::string to_json(const Optimized& answer) {
       lines(baselines, ""));
 }
 
+namespace {
+
+// "multi_ring_allreduce" without the name of the collective, which is in the heading.
+std::string short_name(const std::string& baseline, const Collective& collective) {
+  const std::string ending = "_" + name_of(collective);
+  return baseline.ends_with(ending) ? baseline.substr(0, baseline.size() - ending.size()) : baseline;
+}
+
+// A row per size. "of bound" is the bound over the time: 100 % is proven to be the fastest. "<=": not all
+// points were timed, so one of them may be faster.
+ReportTable by_size(const Optimized& answer) {
+  // Where something was measured it is what counts, and the name of the baseline makes room for it.
+  const bool measured =
+      std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
+  std::vector<std::vector<std::string>> rows = {
+      {"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
+  if (measured)
+    rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "measured", "its speedup", "#"}};
+  for (const OptimizedRow& row : answer.rows) {
+    const auto speedup = [&](double us) { return us > 0 ? fmt::format("{:.2f}x", us / row.us) : "-"; };
+    const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
+    rows.push_back({format_bytes(static_cast<double>(row.message_bytes)),
+                    (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.algbw_gbs),
+                    fmt::format("{:.4g}", row.busbw_gbs), share_of_bound(row)});
+    std::vector<std::string>& cells = rows.back();
+    if (measured)
+      cells.insert(cells.end(), {time(row.baseline_us), time(row.measured_us), speedup(row.measured_us)});
+    else
+      cells.insert(cells.end(),
+                   {row.baseline.empty() ? "-" : short_name(row.baseline, answer.result.collective),
+                    time(row.baseline_us), speedup(row.baseline_us)});
+    cells.push_back(std::to_string(row.point));
+  }
+  return {.rows = std::move(rows), .kinds = measured ? "rrrrrrrrr" : "rrrrrlrrr"};
+}
+
+// The algorithms of that table.
+ReportTable algorithms(const Optimized& answer) {
+  std::set<int> points;
+  for (const OptimizedRow& row : answer.rows) points.insert(row.point);
+  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
+  for (const int i : points) {
+    const Point& point = answer.result.points[i];
+    rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
+                    fraction(point.cost.rounds, point.cost.chunks), std::to_string(point.cost.chunks),
+                    origin(point)});
+  }
+  return {.rows = std::move(rows), .kinds = "rrlrl"};
+}
+
+}  // namespace
+
+std::vector<ReportTable> tables(const Optimized& answer) {
+  return {by_size(answer), algorithms(answer)};
+}
+
+std::vector<std::string> sentences(const Optimized& answer) {
+  std::vector<std::string> all = {conclusion(answer)};
+  if (answer.binding) all.push_back(in_words(*answer.binding));
+  if (std::string measured = measured_in_words(answer); !measured.empty()) all.push_back(std::move(measured));
+  return all;
+}
+
 // The figure has the times of the table, not those of a second simulation.
 std::string to_page(const Optimized& answer, const std::atomic<bool>* stop) {
-  return to_page(answer.result, best_sizes(answer.result, {}, stop), figure_of(answer), stop);
+  PageNotes notes{.figure = size_figure_svg(figure_of(answer))};
+  if (!answer.rows.empty() && !nothing_moves(answer)) {
+    notes.tables = to_json(tables(answer));
+    notes.sentences = sentences(answer);
+    notes.sentences.push_back("Search: " + search_in_words(answer) + ".");
+  }
+  return to_page(answer.result, best_sizes(answer.result, {}, stop), std::move(notes), stop);
 }
 
 std::string to_svg(const Optimized& answer) {

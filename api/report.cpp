@@ -2,6 +2,7 @@
 #include "api/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
+#include "ir/json_writer.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/page.h"
@@ -263,16 +265,29 @@ std::string to_page(const Result& result, const SizeModel& model) {
 }
 
 std::string to_page(const Result& result, const BestSizes& sizes, const std::atomic<bool>* stop) {
-  return to_page(result, sizes, figure_of(result), stop);
+  const SizeFigure figure = figure_of(result);
+  return to_page(result, sizes, {.figure = figure.curves.empty() ? "" : size_figure_svg(figure)}, stop);
 }
 
-std::string to_page(const Result& result, const BestSizes& sizes, const SizeFigure& figure,
+std::string to_page(const Result& result, const BestSizes& sizes, PageNotes notes,
                     const std::atomic<bool>* stop) {
   const Rate bound = rate_bound(result);
-  PageNotes notes{.bound_rounds = bound.rounds, .bound_chunks = bound.chunks, .best_sizes = sizes.words};
-  if (!figure.curves.empty()) notes.figure = size_figure_svg(figure);
+  notes.bound_rounds = bound.rounds;
+  notes.bound_chunks = bound.chunks;
+  notes.best_sizes = sizes.words;
   for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
   return to_html(result, notes, DrawingWork(stop));
+}
+
+std::string to_json(const std::vector<ReportTable>& tables) {
+  std::vector<std::string> all;
+  for (const ReportTable& table : tables) {
+    std::vector<std::string> rows;
+    for (const std::vector<std::string>& row : table.rows) rows.push_back(list(row));
+    all.push_back(fmt::format(R"({{"title":{},"rows":[{}],"kinds":{}}})", quoted(table.title),
+                              fmt::join(rows, ","), quoted(table.kinds)));
+  }
+  return fmt::format("[{}]", fmt::join(all, ","));
 }
 
 // The data of the page are the ranking's own file. Where that is too large, the last matrices are without the

@@ -14,8 +14,8 @@
 
 namespace chorale {
 
-class PointTimes;   // api/point_times.h
-struct SizeFigure;  // pages/size_figure.h
+class PointTimes;  // api/point_times.h
+struct PageNotes;  // pages/html.h
 
 // For the sizes at which a point is best; the machine's own numbers where not given.
 struct SizeModel {
@@ -70,14 +70,21 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 // Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
 std::vector<std::int64_t> usual_sizes();
 
+// A table of a report as people read it: text, page and Python show the same.
+struct ReportTable {
+  std::string title = {};
+  std::vector<std::vector<std::string>> rows = {};  // the first is the head
+  std::string kinds = {};                           // by column: l or r
+};
+std::string to_json(const std::vector<ReportTable>&);  // as pages have them
+
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
 // frontier plotted; the hierarchy with the groups of each step.
 // Once `stop` is true little is drawn: sends without their rounds, nodes of large machines in rows.
 std::string to_page(const Result&, const SizeModel& = {});
 std::string to_page(const Result&, const BestSizes&, const std::atomic<bool>* stop = nullptr);
-// With that figure first.
-std::string to_page(const Result&, const BestSizes&, const SizeFigure&,
-                    const std::atomic<bool>* stop = nullptr);
+// With the figure, tables and sentences of these notes first; the other notes are made here.
+std::string to_page(const Result&, const BestSizes&, PageNotes, const std::atomic<bool>* stop = nullptr);
 std::string to_page(const Ranking&);
 // The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
 std::string to_page(const Topology&, const std::atomic<bool>* stop = nullptr);

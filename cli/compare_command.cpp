@@ -15,7 +15,7 @@ namespace {
 
 std::string text_of(const Comparison& comparison) {
   std::string text;
-  for (const ComparisonTable& each : tables(comparison))
+  for (const ReportTable& each : tables(comparison))
     text += (text.empty() ? "" : "\n") + each.title + "\n" + table(each.rows, each.kinds);
   for (const std::string& sentence : conclusions(comparison)) text += sentence + "\n";
   return text;

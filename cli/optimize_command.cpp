@@ -35,63 +35,15 @@ std::vector<std::string> node_names(const QuestionSettings& question) {
   return import_machine({{question.machine, read_file(question.machine)}}, changes.import).names;
 }
 
-// "multi_ring_allreduce" without the name of the collective, which is in the heading.
-std::string short_name(const std::string& baseline, const Collective& collective) {
-  const std::string ending = "_" + name_of(collective);
-  return baseline.ends_with(ending) ? baseline.substr(0, baseline.size() - ending.size()) : baseline;
-}
-
-// A row per size. "of bound" is the bound over the time: 100 % is proven to be the fastest. "<=": not all
-// points were timed, so one of them may be faster.
-std::string table_of(const Optimized& answer) {
-  // Where something was measured it is what counts, and the name of the baseline makes room for it.
-  const bool measured =
-      std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
-  TableRows rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
-  if (measured)
-    rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "measured", "its speedup", "#"}};
-  for (const OptimizedRow& row : answer.rows) {
-    const auto speedup = [&](double us) { return us > 0 ? fmt::format("{:.2f}x", us / row.us) : "-"; };
-    const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
-    rows.push_back({format_bytes(static_cast<double>(row.message_bytes)),
-                    (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.algbw_gbs),
-                    fmt::format("{:.4g}", row.busbw_gbs), share_of_bound(row)});
-    std::vector<std::string>& cells = rows.back();
-    if (measured)
-      cells.insert(cells.end(), {time(row.baseline_us), time(row.measured_us), speedup(row.measured_us)});
-    else
-      cells.insert(cells.end(),
-                   {row.baseline.empty() ? "-" : short_name(row.baseline, answer.result.collective),
-                    time(row.baseline_us), speedup(row.baseline_us)});
-    cells.push_back(std::to_string(row.point));
-  }
-  return table(rows, measured ? "rrrrrrrrr" : "rrrrrlrrr");
-}
-
-// The algorithms of the table.
-std::string chosen(const Optimized& answer) {
-  std::set<int> points;
-  for (const OptimizedRow& row : answer.rows) points.insert(row.point);
-  TableRows rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
-  for (const int i : points) {
-    const Point& point = answer.result.points[i];
-    rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
-                    fraction(point.cost.rounds, point.cost.chunks), std::to_string(point.cost.chunks),
-                    origin(point)});
-  }
-  return table(rows, "rrlrl");
-}
-
 std::string text_of(const Optimized& answer, double seconds) {
   if (answer.rows.empty())
     return heading(answer.result) +
            (answer.result.complete ? "no schedule exists\n" : "no schedule was found\n");
   if (nothing_moves(answer)) return heading(answer.result) + conclusion(answer) + "\n";
-  const std::string measured = measured_in_words(answer);
-  return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
-         (answer.binding ? in_words(*answer.binding) + "\n" : "") +
-         (measured.empty() ? "" : measured + "\n") +
-         fmt::format("search: {}; {:.1f} s\n", search_in_words(answer), seconds);
+  std::string text = heading(answer.result);
+  for (const ReportTable& each : tables(answer)) text += table(each.rows, each.kinds);
+  for (const std::string& sentence : sentences(answer)) text += sentence + "\n";
+  return text + fmt::format("search: {}; {:.1f} s\n", search_in_words(answer), seconds);
 }
 
 // A line of the log: the smallest and the largest size.

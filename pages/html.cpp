@@ -334,6 +334,8 @@ std::string to_html(const Result& result, const PageNotes& notes, DrawingWork wo
                {"summary", clipped(summary_of(result), kMaxWordsBytes)},
                {"bound", {notes.bound_rounds, notes.bound_chunks}},
                {"figure", notes.figure.size() <= kMaxTableBytes ? notes.figure : ""},
+               {"tables", json::parse(notes.tables)},
+               {"sentences", notes.sentences},
                {"point_count", result.points.size()},
                {"points", std::move(points)}};
   if (machine.has_cables) draw_schedules(result, work, data);

@@ -21,6 +21,9 @@ struct PageNotes {
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};
   std::vector<std::string> proven_by = {};
+  // Of an answer for all sizes: tables as JSON, a list of {"title", "rows", "kinds"}, and sentences.
+  std::string tables = "[]";
+  std::vector<std::string> sentences = {};
   std::string figure = {};  // time and bus bandwidth over message size, SVG (size_figure.h); "": none
 };
 

@@ -26,6 +26,40 @@ function sums(column) {
   return spread(column).map(v => sum += v);
 }
 
+// A figure over message size (pages/size_figure.cpp). Where the page is too narrow for two panels side by side, they
+// stand below each other, and so do the keys of the legend.
+function figure_element(text) {
+  const holder = element('div', undefined, 'figure');
+  holder.innerHTML = text;  // of our own making: names in it are escaped
+  const svg = holder.firstElementChild, second = svg.querySelector('.second'), keys = [...svg.querySelectorAll('.key')];
+  const wide = {box: svg.getAttribute('viewBox'), keys: keys.map(key => key.getAttribute('transform'))};
+  const [, , width, height] = wide.box.split(' ').map(Number), panel = width / 2, below = 330;
+  const lay_out = () => {
+    const narrow = holder.clientWidth > 0 && holder.clientWidth < 640, high = 2 * below + 40 + 20 * keys.length;
+    svg.setAttribute('viewBox', narrow ? `0 0 ${panel} ${high}` : wide.box);
+    svg.setAttribute('width', narrow ? panel : width);
+    svg.setAttribute('height', narrow ? high : height);
+    second.setAttribute('transform', narrow ? `translate(${72 - 524} ${below})` : '');
+    keys.forEach((key, i) => key.setAttribute('transform', narrow ? `translate(72 ${2 * below + 40 + 20 * i})` : wide.keys[i]));
+  };
+  new ResizeObserver(lay_out).observe(holder);
+  return holder;
+}
+
+// kinds: by column, r for numbers. A row becomes a card on a narrow page (page.css).
+function table_element({rows, kinds}) {
+  const table = element('table', undefined, 'cards'), head = table.createTHead(), body = table.createTBody();
+  rows.forEach((cells, i) => {
+    const row = (i === 0 ? head : body).insertRow();
+    cells.forEach((text, column) => {
+      const cell = element(i === 0 ? 'th' : 'td', text, kinds[column] === 'r' ? 'n' : '');
+      cell.dataset.name = rows[0][column];
+      row.append(cell);
+    });
+  });
+  return table;
+}
+
 // Times in microseconds and sizes, as the command line has them.
 function in_unit(value, digits, units) {
   const [unit, size] = units.find(([, size]) => value >= size) || units.at(-1);

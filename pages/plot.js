@@ -12,6 +12,21 @@ function tick_of(span, most) {
   for (const times of [1, 2, 5, 10]) if (span / (power * times) <= most) return power * times;
 }
 
+const most_linear_steps = 40;
+
+function even_ticks(most, room) {
+  const every = Math.max(1, Math.round(tick_of(most, room)));
+  return Array.from({length: Math.floor(most / every) + 1}, (_, i) => i * every);
+}
+
+// 1, 2, 5, 10, 20, ... between the two.
+function ticks_of_decades(low, high) {
+  const ticks = [];
+  for (let power = 1; power <= high; power *= 10)
+    for (const times of [1, 2, 5]) if (power * times >= low && power * times <= high) ticks.push(power * times);
+  return ticks;
+}
+
 const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 // A label where it covers nothing; none if there is no such place (the table has it).
@@ -42,13 +57,18 @@ function draw_frontier(points, bound_of, chosen, choose) {
   const rates = points.flatMap(p => p.least ? [rate(p), least(p)] : [rate(p)]).concat(bound === null ? [] : [bound]);
   const span = Math.max(...rates) - Math.min(...rates) || Math.max(1, Math.max(...rates) / 4);
   const low = Math.max(0, Math.min(...rates) - 0.18 * span), high = Math.max(...rates) + 0.18 * span;
-  const x = s => box.left + (box.right - box.left) * s / most_steps;
+  // From a few steps to hundreds the axis is logarithmic.
+  const fewest = Math.max(1, Math.min(...points.map(p => p.steps)));
+  const logarithmic = most_steps > most_linear_steps && most_steps >= 10 * fewest;
+  const x = logarithmic
+      ? s => box.left + 12 + (box.right - box.left - 12) * Math.log(Math.max(s, fewest) / fewest) / Math.log(most_steps / fewest)
+      : s => box.left + (box.right - box.left) * s / most_steps;
   const y = v => box.bottom - (box.bottom - box.top) * (v - low) / (high - low);
   make('path', {d: `M${box.left} ${box.top}V${box.bottom}H${box.right}`, class: 'axis'}, svg);
-  const every = Math.max(1, Math.round(tick_of(most_steps, (box.right - box.left) / 34)));
-  for (let s = 0; s <= most_steps; s += every)
+  for (const s of logarithmic ? ticks_of_decades(fewest, most_steps) : even_ticks(most_steps, (box.right - box.left) / 34))
     make('text', {x: x(s), y: box.bottom + 17, 'text-anchor': 'middle'}, svg, s);
-  make('text', {x: (box.left + box.right) / 2, y: box.bottom + 42, 'text-anchor': 'middle', class: 'faint'}, svg, 'steps (latency)');
+  make('text', {x: (box.left + box.right) / 2, y: box.bottom + 42, 'text-anchor': 'middle', class: 'faint'}, svg,
+       `steps (latency)${logarithmic ? ', logarithmic' : ''}`);
   const tick = tick_of(high - low, 5), digits = Math.max(0, -Math.floor(Math.log10(tick) + 1e-9));
   for (let v = Math.ceil(low / tick) * tick; v <= high; v += tick)
     make('text', {x: box.left - 7, y: y(v) + 4, 'text-anchor': 'end'}, svg, v.toFixed(digits));

@@ -45,7 +45,7 @@ function list_links(step, s) {
   $('links-title').textContent = step ? `Links in step ${s + 1}` : '';
   $('links').textContent = '';
   if (!step) return;
-  const body = head($('links'), [['link'], ['chunks', 'n'], ['could', 'n'], ['which (+: added to what is there)']]);
+  const body = head($('links'), [['link'], ['sends', 'n'], ['capacity', 'n'], ['chunks (+: added to what is there)']]);
   const by = new Map();
   for (const send of step.sends) {
     if (!by.has(send[1])) by.set(send[1], []);
@@ -162,10 +162,16 @@ function save(name, address) {
   link.download = name;
   link.click();
 }
+function show_answer() {
+  $('answer').hidden = !data.tables || data.tables.length === 0;
+  if ($('answer').hidden) return;
+  $('answer-tables').append(...data.tables.map(table_element));
+  $('answer-sentences').append(...data.sentences.map(text => element('p', text)));
+}
 function show_figure() {
   if (!data.figure) return;
   $('sizes').hidden = false;
-  $('size-figure').innerHTML = data.figure;
+  $('size-figure').append(figure_element(data.figure));
   const name = `${data.collective}-${machine.name}`.replace(/[^\w.-]+/g, '_');
   const file = () => URL.createObjectURL(new Blob([data.figure], {type: 'image/svg+xml'}));
   $('save-svg').addEventListener('click', () => save(`${name}.svg`, file()));
@@ -182,6 +188,7 @@ function show_figure() {
 }
 
 say_what_it_is();
+show_answer();
 show_figure();
 draw_machine();
 if (data.points.length === 0) {  // nothing to play, plot or list

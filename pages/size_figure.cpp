@@ -180,18 +180,20 @@ class Panel {
 
 }  // namespace
 
-// The legend breaks into lines by an estimate of seven units per character.
+// The second panel and the keys of the legend are groups, so that a narrow page puts them below each other
+// (pages/page.js). The legend breaks into lines by an estimate of seven units per character.
 std::string size_figure_svg(const SizeFigure& figure) {
   const Panel times(figure, kLeft, axis_of_times(figure), false);
   const Panel rates(figure, kLeft + kPanelWidth + kBetween, axis_of_rates(figure), true);
-  std::string body = times.frame(figure.title + ": time") + rates.frame("bus bandwidth (GB/s)");
+  std::string first = times.frame(figure.title + ": time"), second = rates.frame("bus bandwidth (GB/s)");
   std::string legend;
   double across = kLeft, down = kBottom + 62;
   int baselines = 0;
   for (const SizeCurve& curve : figure.curves) {
     const Stroke stroke = stroke_of(curve, baselines);
     baselines += curve.kind == SizeCurve::Kind::Baseline ? 1 : 0;
-    body += times.drawn(curve, stroke) + rates.drawn(curve, stroke);
+    first += times.drawn(curve, stroke);
+    second += rates.drawn(curve, stroke);
     const double wide = 46 + 7.0 * static_cast<double>(curve.name.size());
     if (across > kLeft && across + wide > kWidth - kRight) {
       across = kLeft;
@@ -199,17 +201,17 @@ std::string size_figure_svg(const SizeFigure& figure) {
     }
     legend +=
         fmt::format(
-            R"(<path d="M{:.1f} {:.1f}h24" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)",
-            across, down - 4, stroke.colour, stroke.dashes.empty() ? "none" : stroke.dashes) +
-        "\n" + text_at(across + 30, down, "start", kInk, curve.name);
+            R"svg(<g class="key" transform="translate({:.1f} {:.1f})"><path d="M0 -4h24" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)svg",
+            across, down, stroke.colour, stroke.dashes.empty() ? "none" : stroke.dashes) +
+        "\n" + text_at(30, 0, "start", kInk, curve.name) + "</g>\n";
     across += wide;
   }
   return fmt::format(
              R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" font-family="system-ui, sans-serif" font-size="12" role="img">)",
              kWidth, down + 14) +
          fmt::format("\n<title>{}</title>\n", as_markup(figure.title)) +
-         R"svg(<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>)svg" + "\n" + body + legend +
-         "</svg>\n";
+         R"svg(<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>)svg" + "\n<g>\n" + first +
+         "</g>\n<g class=\"second\">\n" + second + "</g>\n" + legend + "</svg>\n";
 }
 
 }  // namespace chorale

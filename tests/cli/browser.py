@@ -46,6 +46,8 @@ run("library", "build", examples / "library.json", "-o", "mine.db")
 run("library", "show", "mine.db", "--html", "library.html")
 
 run("frontier", "dgx1", "allgather", "--max-chunks", "1", "--json", "one.json")
+run("optimize", examples / "h100.txt", "allreduce", "-o", "fastest")
+shutil.copy(work / "fastest/index.html", work / "optimize.html")
 run("compare", "./one.json", "./show.json", "--html", "compare.html")
 
 LOOK = """
@@ -310,8 +312,16 @@ def use_compare():
     expect("hovering over a mark says its size and GB/s", hover(mark) and "GB/s" in mark.find_element(By.CSS_SELECTOR, "title").get_attribute("textContent"))
 
 
+def use_optimize():
+    expect("the table of optimize is first", "2.80x" in text("main section:not([hidden])") and "as fast as" in text("#answer"))
+    panels = [panel.rect for panel in every("#size-figure svg > g:not(.key)")]
+    width = driver.execute_script("return document.documentElement.clientWidth")
+    expect("both panels are on the page", len(panels) == 2 and all(0 <= each["x"] and each["x"] + each["width"] <= width for each in panels))
+    expect("one below the other where it is narrow", (panels[1]["y"] > panels[0]["y"] + panels[0]["height"] / 2) == (width < 640))
+
+
 try:
-    for name, use in [("compare", use_compare), ("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology), ("library", use_library)]:
+    for name, use in [("optimize", use_optimize), ("compare", use_compare), ("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology), ("library", use_library)]:
         for width, dark in [(2000, True), (400, True), (1000, False), (700, False)]:
             open_page(name, width, dark)
             expect("its script ran", text("#title") != "")
