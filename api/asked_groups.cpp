@@ -20,8 +20,8 @@
 #include "ir/json_reader.h"
 #include "ir/outline.h"
 #include "ir/words.h"
+#include "topology/builders.h"
 #include "topology/machines.h"
-#include "topology/spec.h"
 
 namespace chorale {
 namespace {

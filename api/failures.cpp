@@ -12,7 +12,7 @@
 #include "api/library.h"
 #include "ir/json_fields.h"
 #include "ir/json_writer.h"
-#include "topology/failures.h"
+#include "topology/changes.h"
 
 namespace chorale {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "ir/or_error.h"
 #include "topology/import/import.h"
-#include "topology/import/live.h"
 #include "topology/import_report.h"
 
 namespace chorale {

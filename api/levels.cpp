@@ -8,7 +8,7 @@
 #include "construct/composition.h"
 #include "ir/error.h"
 #include "ir/hierarchy.h"
-#include "topology/failures.h"
+#include "topology/changes.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -48,7 +48,7 @@ std::vector<Rank> ranks_gone(const MachineChanges& changes) {
 std::vector<int> hosts_of(const std::string& spec) {
   if (const NamedChanges named = split_failure(spec); !named.failure.empty()) {
     std::vector<int> hosts = hosts_of(named.machine);
-    // A name has one failure (topology/failures.h), so no earlier one has shifted this index.
+    // A name has one failure (topology/changes.h), so no earlier one has shifted this index.
     for (const Rank rank : ranks_gone(named.changes))
       if (!hosts.empty()) hosts.erase(hosts.begin() + rank);
     return hosts;

@@ -16,7 +16,7 @@
 #include "pareto/optimality.h"
 #include "pareto/space_check.h"
 #include "pareto/verified_renumbering.h"
-#include "topology/failures.h"
+#include "topology/changes.h"
 #include "topology/machines.h"
 
 namespace chorale {

@@ -12,8 +12,8 @@
 #include "ir/error.h"
 #include "ir/json_writer.h"
 #include "placement/node_order.h"
-#include "topology/import/host_list.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 

@@ -18,7 +18,6 @@
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "library/groups.h"
-#include "topology/dot.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 #include "topology/text.h"

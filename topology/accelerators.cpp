@@ -1,15 +1,13 @@
 // Rates are line rates of one direction, in GB/s of 1e9 bytes; latencies are of the usual order, since
 // vendors publish none. Rates of one machine are integers in one unit: where that is not exact, the comment
 // has the difference.
-#include "topology/accelerators.h"
-
 #include <algorithm>
 #include <array>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
-#include "topology/spec.h"
+#include "topology/builders.h"
 #include "topology/switched_builder.h"
 
 namespace chorale {

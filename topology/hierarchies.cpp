@@ -1,12 +1,10 @@
 // Numbers, and their sources. None is fitted to measurements; `chorale hierarchy show NAME --json` prints
 // them, to be replaced by better ones.
-#include "topology/hierarchies.h"
-
 #include <algorithm>
 
 #include "ir/error.h"
 #include "ir/words.h"
-#include "topology/spec.h"
+#include "topology/builders.h"
 
 namespace chorale {
 namespace {

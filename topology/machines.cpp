@@ -9,12 +9,10 @@
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "ir/words.h"
+#include "topology/builders.h"
 #include "topology/changes.h"
 #include "topology/cuts_to_levels.h"
-#include "topology/failures.h"
-#include "topology/hierarchies.h"
 #include "topology/import/import.h"
-#include "topology/spec.h"
 #include "topology/switches.h"
 
 namespace chorale {

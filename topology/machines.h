@@ -21,8 +21,7 @@ bool is_machine(const std::string& spec_or_file);
 // A spec ("dgx1", "a100:4"), or a file (names_a_file, ir/files.h): JSON of a machine or of a hierarchy, or a
 // description by another tool (topology/import/import.h), read by default options. Throws InputError for
 // other names, sizes and files.
-// With changes (topology/changes.h), of the graph; a name may have a failure at its end
-// (topology/failures.h).
+// With changes (topology/changes.h), of the graph; a name may have a failure at its end.
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& = {});
 
 // The same machine as levels; the reason why there are none if it is not divided evenly, or has too many

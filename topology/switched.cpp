@@ -1,10 +1,8 @@
 // A machine is a few loops over the builder (topology/switched_builder.h): ranks are numbered node by node,
 // switches as they are added. Bandwidths are in units of the slowest link.
-#include "topology/switched.h"
-
 #include "ir/error.h"
 #include "ir/sizes.h"
-#include "topology/spec.h"
+#include "topology/builders.h"
 #include "topology/switched_builder.h"
 
 namespace chorale {

@@ -18,10 +18,239 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "ir/error.h"
 
 namespace chorale {
+
+// A rank's place is read off the switches: ranks that are few hops apart are below one switch, those of one
+// tier more below one pod, and so on; its digits are its number below its switch, its switch's number in the
+// pod, the pod's number. (As the addresses of Al-Fares et al. 2008, but for any graph: tiers are the
+// distances between ranks that there are.)
+//
+// Alternatives that lost: the least loaded path each time, which is balanced on any fabric but is not
+// invariant under any automorphism, and without a group of symmetries constructions end at a few hundred
+// ranks. Hashes are neither balanced nor symmetric.
+
+namespace {
+
+constexpr std::size_t kMostShortest = 10'000, kMostWays = 150'000;
+constexpr int kMostTiers = 8;
+
+// Paths lead through switches alone: a rank forwards nothing here, since a schedule that forwards says so
+// itself.
+class Fabric {
+ public:
+  explicit Fabric(const Topology& topology)
+      : topology_(topology), out_(topology.ranks + topology.switches), in_(out_.size()) {
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      out_[topology.links[l].src].push_back(l);
+      in_[topology.links[l].dst].push_back(l);
+    }
+    for (Rank n = 0; n < topology.ranks; ++n) hops_to_.push_back(hops_to(n));
+    find_places();
+  }
+
+  // None where they are more.
+  std::optional<std::vector<std::vector<LinkId>>> routes(RouteChoice choice, std::size_t most) const {
+    std::vector<std::vector<LinkId>> chosen;
+    for (Rank s = 0; s < topology_.ranks; ++s)
+      for (Rank t = 0; t < topology_.ranks; ++t) {
+        if (s == t || hops_to_[t][s] < 0 || !takes(choice, s, t)) continue;
+        if (choice == RouteChoice::Shortest) {
+          std::vector<LinkId> way;
+          extend(s, t, way, chosen, most);
+        } else {
+          chosen.push_back(one_way(s, t));
+        }
+        if (chosen.size() > most) return std::nullopt;
+      }
+    return chosen;
+  }
+
+  // Does everything still get to where it could?
+  bool reach_all(const std::vector<std::vector<LinkId>>& routes) const {
+    std::vector<std::vector<Node>> now(out_.size()), before(out_.size());
+    for (const std::vector<LinkId>& way : routes)
+      now[topology_.links[way.front()].src].push_back(topology_.links[way.back()].dst);
+    for (const Link& link : topology_.links) before[link.src].push_back(link.dst);
+    for (Rank n = 0; n < topology_.ranks; ++n)
+      if (ranks_reached(now, n) != ranks_reached(before, n)) return false;
+    return true;
+  }
+
+ private:
+  // By node, through switches alone; -1 if there is no path.
+  // Breadth first from the destination, against the links; other ranks are reached and not passed.
+  std::vector<int> hops_to(Rank t) const {
+    std::vector<int> distance(out_.size(), -1);
+    std::vector<Node> queue = {t};
+    distance[t] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      if (queue[i] < topology_.ranks && queue[i] != t) continue;
+      for (LinkId l : in_[queue[i]])
+        if (const Node n = topology_.links[l].src; distance[n] < 0) {
+          distance[n] = distance[queue[i]] + 1;
+          queue.push_back(n);
+        }
+    }
+    return distance;
+  }
+
+  std::ptrdiff_t ranks_reached(const std::vector<std::vector<Node>>& next, Rank from) const {
+    std::vector<bool> met(out_.size(), false);
+    std::vector<Node> queue = {from};
+    met[from] = true;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      for (Node n : next[queue[i]])
+        if (!met[n]) {
+          met[n] = true;
+          queue.push_back(n);
+        }
+    return std::ranges::count_if(queue, [this](Node n) { return n < topology_.ranks; });
+  }
+
+  // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs.
+  // Ranks at most `most` hops apart are merged until nothing changes; the classes are the units of that tier.
+  void find_places() {
+    std::set<int> distances;
+    for (Rank t = 0; t < topology_.ranks; ++t)
+      for (Rank s = 0; s < topology_.ranks; ++s)
+        if (hops_to_[t][s] > 0) distances.insert(hops_to_[t][s]);
+    std::vector<int> group(topology_.ranks);  // named by its first rank
+    std::iota(group.begin(), group.end(), 0);
+    for (const int most : distances) {
+      std::vector<int> wider = group;
+      for (bool changed = true; changed;) {
+        changed = false;
+        for (Rank t = 0; t < topology_.ranks; ++t)
+          for (Rank s = 0; s < topology_.ranks; ++s) {
+            if (wider[s] == wider[t] || hops_to_[t][s] < 0 || hops_to_[t][s] > most) continue;
+            wider[s] = wider[t] = std::min(wider[s], wider[t]);
+            changed = true;
+          }
+      }
+      // The number of a rank's group within the wider one, and how many are there.
+      std::map<int, std::set<int>> within;
+      for (Rank n = 0; n < topology_.ranks; ++n) within[wider[n]].insert(group[n]);
+      std::vector<int> place, size;
+      for (Rank n = 0; n < topology_.ranks; ++n) {
+        const std::set<int>& groups = within[wider[n]];
+        place.push_back(static_cast<int>(std::distance(groups.begin(), groups.find(group[n]))));
+        size.push_back(static_cast<int>(groups.size()));
+      }
+      places_.push_back(std::move(place));
+      sizes_.push_back(std::move(size));
+      group = std::move(wider);
+      if (std::ssize(places_) == kMostTiers) break;
+    }
+  }
+
+  int apart(std::size_t tier, Rank s, Rank t) const {
+    const int size = sizes_[tier][s];
+    return ((places_[tier][t] - places_[tier][s]) % size + size) % size;
+  }
+
+  // Fewer pairs with each choice: to all ranks; to all of the own unit and to one counterpart in each
+  // other; to those that differ in one digit; to those of these whose digit is a power of two further on,
+  // as recursive doubling needs.
+  bool takes(RouteChoice choice, Rank s, Rank t) const {
+    if (choice == RouteChoice::Shortest || choice == RouteChoice::OneEach) return true;
+    int differ = 0, by = 0, above = 0;
+    for (std::size_t tier = 0; tier < places_.size(); ++tier)
+      if (places_[tier][s] != places_[tier][t]) {
+        ++differ;
+        by = apart(tier, s, t);
+        if (tier > 0) ++above;
+      }
+    if (choice == RouteChoice::OneHop) {
+      // In a group of fewer ranks, one stands for several.
+      const int fewer = std::min(sizes_[0][s], sizes_[0][t]);
+      return above == 0 || places_[0][s] % fewer == places_[0][t] % fewer;
+    }
+    return differ == 1 && (choice == RouteChoice::OneDigit || (by & (by - 1)) == 0);
+  }
+
+  // Of k equal links that lead on the one of number (sum of the digits' distances) mod k, at the n-th choice
+  // of the tiers from n on. What one rank sends to others is thus spread over the links, and the choice
+  // depends on distances only, so a shift of all places maps paths to paths. Wider links take as many
+  // residues as they are wide.
+  std::vector<LinkId> one_way(Rank s, Rank t) const {
+    std::vector<LinkId> way;
+    std::size_t tier = 0;
+    for (Node at = s; at != t; at = topology_.links[way.back()].dst) {
+      std::vector<LinkId> on;
+      long long wide = 0, key = 0;
+      for (LinkId l : out_[at])
+        if (leads_on(at, l, t)) {
+          on.push_back(l);
+          wide += topology_.links[l].bandwidth;
+        }
+      if (on.size() > 1) {
+        for (std::size_t i = std::min(tier, places_.size() - 1); i < places_.size(); ++i)
+          key += apart(i, s, t);
+        ++tier;
+      }
+      // Links of equal width are taken round-robin.
+      const bool even = wide == static_cast<long long>(on.size()) * topology_.links[on.front()].bandwidth;
+      key %= even ? static_cast<long long>(on.size()) : wide;
+      std::size_t taken = 0;
+      if (even)
+        taken = static_cast<std::size_t>(key);
+      else
+        for (; key >= topology_.links[on[taken]].bandwidth; ++taken)
+          key -= topology_.links[on[taken]].bandwidth;
+      way.push_back(on[taken]);
+    }
+    return way;
+  }
+
+  // Along shortest paths only: one hop nearer to the destination.
+  bool leads_on(Node at, LinkId l, Rank t) const {
+    const Node next = topology_.links[l].dst;
+    return (next >= topology_.ranks || next == t) && hops_to_[t][next] == hops_to_[t][at] - 1;
+  }
+
+  // All shortest paths, depth first; the caller gives up where they are more than `most`.
+  void extend(Node at, Rank t, std::vector<LinkId>& way, std::vector<std::vector<LinkId>>& chosen,
+              std::size_t most) const {
+    for (LinkId l : out_[at]) {
+      if (!leads_on(at, l, t) || chosen.size() > most) continue;
+      way.push_back(l);
+      if (topology_.links[l].dst == t)
+        chosen.push_back(way);
+      else
+        extend(topology_.links[l].dst, t, way, chosen, most);
+      way.pop_back();
+    }
+  }
+
+  const Topology& topology_;
+  std::vector<std::vector<LinkId>> out_, in_;          // by node
+  std::vector<std::vector<int>> hops_to_ = {};         // by rank, then node
+  std::vector<std::vector<int>> places_, sizes_ = {};  // by tier, then rank
+};
+
+}  // namespace
+
+ChosenRoutes chosen_routes(const Topology& topology, RouteChoice first) {
+  const Fabric fabric(topology);
+  for (const RouteChoice choice : {RouteChoice::Shortest, RouteChoice::OneEach, RouteChoice::OneHop,
+                                   RouteChoice::OneDigit, RouteChoice::PowersOfTwo}) {
+    if (choice < first) continue;
+    std::optional<std::vector<std::vector<LinkId>>> routes =
+        fabric.routes(choice, choice == RouteChoice::Shortest ? kMostShortest : kMostWays);
+    const bool all_pairs = choice == RouteChoice::Shortest || choice == RouteChoice::OneEach;
+    if (routes && (all_pairs || fabric.reach_all(*routes)))
+      return {.choice = choice, .routes = std::move(*routes)};
+  }
+  return {};
+}
+
 namespace {
 
 constexpr std::size_t kMostRoutes = 100'000;

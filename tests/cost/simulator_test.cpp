@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "cost/group_traffic.h"
-#include "topology/hierarchies.h"
+#include "topology/builders.h"
 
 namespace chorale {
 namespace {

@@ -21,7 +21,6 @@
 #include "pareto/search.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"
-#include "topology/hierarchies.h"
 #include "topology/switches.h"
 
 namespace chorale {

@@ -22,7 +22,6 @@
 #include "tests/kit/folder.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"
-#include "topology/hierarchies.h"
 #include "topology/switches.h"
 
 namespace chorale {

@@ -1,6 +1,4 @@
 // Machines of today against what their makers publish, and against the structure that papers define.
-#include "topology/accelerators.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Names of failures, and the machines that they name.
-#include "topology/failures.h"
-
 #include <gtest/gtest.h>
 
 #include <set>

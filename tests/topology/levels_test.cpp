@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "ir/error.h"
-#include "topology/hierarchies.h"
+#include "topology/builders.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 

@@ -10,7 +10,6 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "topology/alike.h"
-#include "topology/dot.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 #include "topology/text.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/import_options.h"
 #include "topology/import/wiring.h"
 
 namespace chorale {
@@ -55,5 +56,30 @@ double pci_gbs(double gigatransfers, int width);
 // Throws InputError if there are no GPUs, or more than 4,096, or if nothing joins several nodes.
 // With a tree, its switches are the network of the nodes, which are its hosts.
 Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false, const SwitchTree* tree = nullptr);
+
+// The rates that NCCL and RCCL assume for links: GB/s in each direction, by their own tables (below the line
+// rate, since protocols cost some).
+double nvlink_gbs(int sm);                // of one NVLink of a GPU of compute capability sm (70: V100)
+double xgmi_gbs(const std::string& gcn);  // of one link of xGMI: "906", "gfx90a"
+// Between two CPUs.
+double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model);
+
+// Cloud machines whose files show PCI only: what their GPUs are, and what joins them beside PCI.
+
+// A host of which only the PCI devices are known; completed() adds its NVLinks and the speed of its NICs.
+struct PciSkeleton {
+  Host host = {};           // with GPUs and NICs by their PCI classes; NICs without speed
+  std::string gpu_id = {};  // "10de:20b0", of all of its GPUs, or empty
+};
+
+// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the
+// one that the file's name, its GPUs and NICs point to. Records the type in Host::assumed. Throws InputError
+// if no type fits, or several.
+Host completed(PciSkeleton, const ImportOptions&);
+
+// A described node with the NICs of ImportOptions::instance if it has none: equally many beside each GPU, or
+// each between neighbouring GPUs. Without an instance as it is. Throws InputError for unknown types, and for
+// another number of GPUs.
+Host with_nics_of(Host, const ImportOptions&);
 
 }  // namespace chorale

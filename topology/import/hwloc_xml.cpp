@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "ir/words.h"
-#include "topology/import/nccl_rates.h"
+#include "topology/import/host.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 #include "topology/import/xml.h"

@@ -42,4 +42,11 @@ bool is_foreign(std::string_view text);
 // format, or does not go together.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& = {});
 
+// The machine that this runs on, as hwloc's XML. Throws InputError if this build lacks hwloc, or if hwloc
+// fails.
+std::string live_hwloc_xml();
+
+// What 'nvidia-smi topo -m' prints; empty where it is not there or fails.
+std::string live_nvidia_smi();
+
 }  // namespace chorale

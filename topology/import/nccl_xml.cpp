@@ -13,8 +13,7 @@
 #include <set>
 
 #include "ir/words.h"
-#include "topology/import/instances.h"
-#include "topology/import/nccl_rates.h"
+#include "topology/import/host.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 #include "topology/import/xml.h"

@@ -24,8 +24,7 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
-#include "topology/import/instances.h"
-#include "topology/import/nccl_rates.h"
+#include "topology/import/host.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 

@@ -17,7 +17,6 @@
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
-#include "topology/import/host_list.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 

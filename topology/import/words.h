@@ -24,4 +24,11 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
+// Slurm's lists of hosts: SLURM_JOB_NODELIST, "tux[0-3,12],gpu7", "r[1-2]n[01-16]".
+// https://slurm.schedmd.com/scontrol.html (show hostnames)
+
+// The names, ranges with as many digits as they are written with; at most kMostRanks. Throws InputError,
+// which cites `where`. "" has none.
+std::vector<std::string> read_host_list(const std::string& text, const std::string& where);
+
 }  // namespace chorale
