@@ -1,7 +1,7 @@
 # `cpack` in the build tree: a package for Debian with the program, its parts, the libraries, their
 # headers, the manual and completion. It depends on what dpkg-shlibdeps finds the libraries to need,
-# so MPI and Z3, which the program loads only when asked to, come with it. The Python package is no
-# part of it (pip makes that).
+# so MPI and Z3, which the program loads only when asked to, come with it. Of the Python package
+# there are the modules that the program runs; its extension is no part of it (pip makes that).
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is packaged has been built: cpack in a test builds nothing
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME chorale)
@@ -41,6 +41,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL OFF)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3)  # of job traces and other programs' files
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Not under the folder of tests, whose libraries are none of the package's.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)

@@ -41,7 +41,10 @@ for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so
              "usr/share/man/man1/chorale-library-build.1", "usr/share/bash-completion/completions/chorale",
              "usr/share/zsh/vendor-completions/_chorale"):
     assert path in files, (path, sorted(files))
-assert not [path for path in files if "python" in path or path.endswith((".a", ".py", ".gcda"))], files
+# Of Python there are the modules that the program runs, and nothing compiled.
+others = [path for path in files if not path.startswith("usr/share/chorale/python/")]
+assert not [path for path in others if path.endswith(".py")] and not [path for path in files if "_chorale." in path or path.endswith((".a", ".pyc", ".gcda"))], files
+assert "usr/share/chorale/python/chorale/command.py" in files, files
 assert all(path.startswith("usr/") for path in files), files
 
 # There is no licence, and it reports it; of what is compiled in there are, and they are there.
@@ -64,4 +67,6 @@ said = run(str(work / "root/usr/bin/chorale"), "frontier", "ring:4", "allgather"
 assert "every point is proven" in said, said
 table = run(str(work / "root/usr/bin/chorale"), "optimize", str(build.parents[1] / "examples/h100.txt"), "allreduce", env={"PATH": "/nowhere"})
 assert "search: complete, no schedule is faster" in table, table
+(work / "calls.csv").write_text("collective,ranks,bytes\nallreduce,4,1024\n")
+assert "allreduce" in run(str(work / "root/usr/bin/chorale"), "job", "calls.csv")
 print(f"{package.name}: {len(files)} files, {len(depends)} packages that it needs")
