@@ -9,11 +9,13 @@ import sys
 from typing import NoReturn, Optional
 
 INSIDE = pathlib.Path(__file__).parent / "bin" / "chorale"
+BESIDE = pathlib.Path(__file__).parent.parent.parent / "bin" / "chorale"  # in a build tree
 
 
 def program() -> Optional[str]:
-    """The file of the program: $CHORALE, the one of this package, or the one on the path."""
-    return os.environ.get("CHORALE") or (str(INSIDE) if INSIDE.exists() else shutil.which("chorale"))
+    """The file of the program: $CHORALE, the one of this package or of its build tree, or the one on the path."""
+    known = (str(file) for file in (INSIDE, BESIDE) if file.exists())
+    return os.environ.get("CHORALE") or next(known, None) or shutil.which("chorale")
 
 
 def main() -> NoReturn:

@@ -79,7 +79,7 @@ def exchange_over(group):
 
 
 def program():
-    """The chorale program: $CHORALE, that of the package, or the one on the path."""
+    """The chorale program: $CHORALE, that of the package or its build tree, or the one on the path."""
     from chorale.program import program as found_program
 
     found = found_program()

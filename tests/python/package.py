@@ -211,6 +211,13 @@ class SameAnswers(unittest.TestCase):
         with self.assertRaises(TypeError):
             chorale.machine(node, nodez=2)
 
+    def test_a_job_is_what_the_command_writes(self):
+        calls = SOURCE / "examples/calls.csv"
+        self.assertEqual(chorale.job(calls), json.loads(says("job", calls, "--json", "-")))
+        self.assertEqual([row["level"] for row in chorale.job(calls, machine="ring:16", search_time=0.2)["rows"]], ["all"] * 3)
+        with self.assertRaisesRegex(chorale.InputError, "nowhere.csv: cannot be read"):
+            chorale.job("nowhere.csv")
+
     def test_points_say_what_the_file_says(self):
         result = chorale.frontier("dgx1", "allgather", max_chunks=6)
         rows = json.loads(result.to_json())
