@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "ir/error.h"
+#include "ir/json_fields.h"
 #include "ir/words.h"
 #include "runtime/alltoallv/plan.h"
 #include "runtime/alltoallv/read_rates.h"
@@ -98,20 +99,18 @@ PlannedAlltoallv plan_by_counts(const TwoTiers& tiers, const ByteCounts& counts)
 // 512 ranks has hundreds of thousands.
 std::string to_json(const TwoTiers& tiers, const PlannedAlltoallv& planned) {
   const AlltoallvPlan& plan = planned.plan;
-  std::string pieces;
+  std::vector<std::vector<std::int64_t>> pieces;
   for (const AlltoallvPiece& piece : plan.pieces)
-    pieces += fmt::format("{}\n  [{}, {}, {}, {}, {}, {}, {}]", pieces.empty() ? "" : ",", piece.src,
-                          piece.dst, piece.offset, piece.bytes, piece.out, piece.in, piece.step);
-  return fmt::format(
-      "{{\n\"chorale_alltoallv\": 1,\n\"ranks\": {},\n\"nodes\": {},\n\"nics\": {},\n\"nic_gbs\": {},\n"
-      "\"node_gbs\": {},\n\"latency_us\": {},\n\"us\": {},\n\"direct_us\": {},\n\"bound_us\": {},\n"
-      "\"planning_ms\": {},\n\"direct\": {},\n\"steps\": {},\n\"busiest_nic\": {{\"bytes\": {}, "
-      "\"over_mean\": {}}},\n\"busiest_nic_directly\": {{\"bytes\": {}, \"over_mean\": {}}},\n"
-      "\"pieces\": [{}]\n}}\n",
-      plan.ranks, 1 + *std::ranges::max_element(tiers.node), tiers.rates.nics, tiers.rates.nic_gbs,
-      tiers.rates.node_gbs, tiers.rates.latency_us, plan.us, plan.direct_us, plan.bound_us,
-      planned.planning_ms, plan.direct, plan.steps, plan.nics.most_bytes, plan.nics.most_over_mean,
-      plan.direct_nics.most_bytes, plan.direct_nics.most_over_mean, pieces);
+    pieces.push_back({piece.src, piece.dst, piece.offset, piece.bytes, piece.out, piece.in, piece.step});
+  const auto load = [](const NicLoad& nics) {
+    return json_object("bytes", nics.most_bytes, "over_mean", nics.most_over_mean);
+  };
+  return json_file(
+      "chorale_alltoallv", 1, "ranks", plan.ranks, "nodes", 1 + *std::ranges::max_element(tiers.node), "nics",
+      tiers.rates.nics, "nic_gbs", tiers.rates.nic_gbs, "node_gbs", tiers.rates.node_gbs, "latency_us",
+      tiers.rates.latency_us, "us", plan.us, "direct_us", plan.direct_us, "bound_us", plan.bound_us,
+      "planning_ms", planned.planning_ms, "direct", plan.direct, "steps", plan.steps, "busiest_nic",
+      load(plan.nics), "busiest_nic_directly", load(plan.direct_nics), "pieces", pieces);
 }
 
 }  // namespace chorale

@@ -118,9 +118,8 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
 }
 
 std::string to_json(const Calibration& calibration) {
-  return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
-                     quoted(calibration.machine.name), lines_of(calibration.classes, "  "),
-                     lines_of(calibration.crowds, "  "));
+  return json_file("machine", calibration.machine.name, "classes", calibration.classes, "together",
+                   calibration.crowds);
 }
 
 }  // namespace chorale

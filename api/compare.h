@@ -56,6 +56,7 @@ struct SideAtSize {
   double busbw_gbs = 0;
   double bound_us = 0;  // no schedule is faster; 0: not known
   std::string algorithm = {};
+  bool operator==(const SideAtSize&) const = default;
 };
 template <>
 struct Fields<SideAtSize> {
@@ -68,6 +69,7 @@ struct ComparedSize {
   std::array<SideAtSize, 2> sides = {};
   // How many times as fast the second is; 0: not known.
   double speedup() const { return sides[0].us > 0 && sides[1].us > 0 ? sides[0].us / sides[1].us : 0; }
+  bool operator==(const ComparedSize&) const = default;
 };
 
 // A collective at message sizes on both.

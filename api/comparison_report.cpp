@@ -1,19 +1,36 @@
 // A comparison as tables, sentences, JSON, a page and a figure. Text, page and Python show the same tables,
 // so a cell is a string here. A time or rate of 0 is not known, and is "-" in a table.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "api/compare.h"
 #include "cost/completeness.h"
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 #include "pages/page.h"
 #include "pages/size_figure.h"
 
 namespace chorale {
+
+template <>
+struct Fields<ReportTable> {
+  using C = ReportTable;
+  static constexpr auto all = plain_fields<&C::title, &C::rows, &C::kinds>();
+};
+template <>
+struct Fields<ComparedSize> {
+  using C = ComparedSize;
+  static std::vector<SideAtSize> sides(const C& size) { return {size.sides.begin(), size.sides.end()}; }
+  static double speedup(const C& size) { return size.speedup(); }
+  static constexpr std::tuple all = {field<&C::message_bytes>(), Derived<C, sides>{{.name = "sides"}},
+                                     Derived<C, speedup>{{.name = "speedup"}}};
+};
+template <>
+struct Fields<ComparedSizes> {
+  static constexpr auto all = plain_fields<&ComparedSizes::collective, &ComparedSizes::rows>();
+};
+
 namespace {
 
 using Cells = std::vector<std::string>;
@@ -160,25 +177,12 @@ std::vector<std::string> conclusions(const Comparison& comparison) {
 
 // "limits" is a list for each side, in their order, of a row for each collective.
 std::string to_json(const Comparison& comparison) {
-  std::vector<std::string> limits, sizes;
-  for (const ComparedSide& side : comparison.sides) {
-    std::vector<std::string> all;
-    for (const CollectiveLimits& each : side.limits) all.push_back(write_fields(each));
-    limits.push_back(fmt::format("[{}]", fmt::join(all, ",")));
-  }
-  for (const ComparedSizes& each : comparison.sizes) {
-    std::vector<std::string> rows;
-    for (const ComparedSize& row : each.rows)
-      rows.push_back(fmt::format(R"({{"message_bytes":{},"sides":[{},{}],"speedup":{}}})", row.message_bytes,
-                                 write_fields(row.sides[0]), write_fields(row.sides[1]), row.speedup()));
-    sizes.push_back(
-        fmt::format("{{\"collective\": {}, \"rows\": {}}}", quoted(each.collective), lines(rows, "  ")));
-  }
-  return fmt::format(
-      "{{\n\"chorale_compare\": 1,\n\"of\": {},\n\"sides\": {},\n\"limits\": {},\n\"sizes\": {},\n"
-      "\"conclusions\": {},\n\"notes\": {}\n}}\n",
-      quoted(comparison.of_results ? "results" : "machines"), lines_of(comparison.sides, ""),
-      lines(limits, ""), lines(sizes, ""), list(conclusions(comparison)), list(comparison.notes));
+  std::vector<std::vector<CollectiveLimits>> limits;
+  for (const ComparedSide& side : comparison.sides) limits.push_back(side.limits);
+  const std::vector<ComparedSide> sides(comparison.sides.begin(), comparison.sides.end());
+  return json_file("chorale_compare", 1, "of", comparison.of_results ? "results" : "machines", "sides", sides,
+                   "limits", limits, "sizes", comparison.sizes, "conclusions", conclusions(comparison),
+                   "notes", comparison.notes);
 }
 
 // Figures of all collectives that can be drawn, then all tables; the conclusions are the sentences at the
@@ -189,9 +193,10 @@ std::string to_page(const Comparison& comparison) {
   sentences.insert(sentences.end(), comparison.notes.begin(), comparison.notes.end());
   for (const ComparedSizes& sizes : comparison.sizes)
     if (can_be_drawn(sizes)) figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
-  return filled_page(Page::Compare, title + " - Chorale",
-                     fmt::format(R"({{"title":{},"sentences":{},"figures":{},"tables":{}}})", quoted(title),
-                                 list(sentences), list(figures), to_json(tables(comparison))));
+  return filled_page(
+      Page::Compare, title + " - Chorale",
+      json_object("title", title, "sentences", sentences, "figures", figures, "tables", tables(comparison))
+          .text);
 }
 
 // A file has one figure: that of the first collective that can be drawn.

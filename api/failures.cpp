@@ -11,7 +11,6 @@
 
 #include "api/library.h"
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
 #include "topology/changes.h"
 
 namespace chorale {
@@ -89,7 +88,7 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
 }
 
 std::string to_json(const std::vector<FailureRow>& rows) {
-  return fmt::format("{{\n\"chorale_failures\": 1,\n\"rows\": {}\n}}\n", lines_of(rows, ""));
+  return json_file("chorale_failures", 1, "rows", rows);
 }
 
 }  // namespace chorale

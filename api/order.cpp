@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ir/error.h"
-#include "ir/json_writer.h"
+#include "ir/json_fields.h"
 #include "placement/node_order.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
@@ -48,18 +48,19 @@ NodeOrder order(const Allocation& allocation, const OrderQuestion& question) {
 // node one after the other. The last axis of the mesh is the fastest, as in PyTorch.
 std::vector<NamedText> emit_order(const NodeOrder& order) {
   std::string rankfile, hostfile, hosts;
-  std::vector<std::string> axes, sizes, names, ranks;
+  std::vector<JsonText> axes;
+  std::vector<std::string> sizes, names, ranks;
   for (std::size_t node = 0; node < order.hosts.size(); ++node) {
     hosts += order.hosts[node] + "\n";
     for (int slot = 0; slot < order.node_ranks; ++slot) {
       const std::size_t rank = node * order.node_ranks + slot;
       rankfile += fmt::format("rank {}={} slot={}\n", rank, order.hosts[node], slot);
       hostfile += order.hosts[node] + "\n";
-      ranks.push_back(quoted(order.hosts[node]));
+      ranks.push_back(order.hosts[node]);
     }
   }
   for (const Axis& axis : order.job.axes) {
-    axes.push_back(fmt::format("{{\"name\": {}, \"size\": {}}}", quoted(axis.name), axis.size));
+    axes.push_back(json_object("name", axis.name, "size", axis.size));
     sizes.push_back(std::to_string(axis.size));
     names.push_back(quoted(axis.name));
   }
@@ -71,8 +72,7 @@ std::vector<NamedText> emit_order(const NodeOrder& order) {
   return {{"rankfile", rankfile},
           {"slurm_hostfile", hostfile},
           {"hosts", hosts},
-          {"mesh.json", fmt::format("{{\"axes\": [{}],\n \"node_ranks\": {},\n \"hosts_of_ranks\": [{}]}}\n",
-                                    fmt::join(axes, ", "), order.node_ranks, fmt::join(ranks, ", "))},
+          {"mesh.json", json_file("axes", axes, "node_ranks", order.node_ranks, "hosts_of_ranks", ranks)},
           {"torch_mesh.py", mesh}};
 }
 

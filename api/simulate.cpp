@@ -19,7 +19,6 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
 #include "semantics/verified.h"
 
 namespace chorale {
@@ -122,10 +121,8 @@ double most_off_percent(const Simulated& answer) {
 }
 
 std::string to_json(const Result& result, const Simulated& answer) {
-  return fmt::format(
-      "{{\n\"chorale_simulate\": 1,\n\"simulator\": \"SimGrid\",\n\"topology\": {},\n\"collective\": "
-      "{},\n\"rows\": {}\n}}\n",
-      quoted(result.topology.name), quoted(name_of(result.collective)), lines_of(answer.rows, ""));
+  return json_file("chorale_simulate", 1, "simulator", "SimGrid", "topology", result.topology.name,
+                   "collective", name_of(result.collective), "rows", answer.rows);
 }
 
 }  // namespace chorale

@@ -11,7 +11,6 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -119,8 +118,8 @@ std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed,
 }
 
 std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) {
-  return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
-                     quoted(result.topology.name), quoted(name_of(result.collective)), lines_of(timed, ""));
+  return json_file("chorale_sizes", 1, "topology", result.topology.name, "collective",
+                   name_of(result.collective), "rows", timed);
 }
 
 // "open from 3 steps on: found 7/6 = 1.167, bound 1, gap 16.7 %": with so many steps the fewest rounds per

@@ -50,8 +50,8 @@ struct PlainFields {
   std::string write(const Value& value, const FieldWords& words) const {
     if constexpr (std::is_same_v<Value, int>)
       return words.or_any && value == INT_MAX ? "null" : std::to_string(value);
-    else if constexpr (std::is_same_v<Value, std::string>)
-      return quoted(value);
+    else if constexpr (std::is_convertible_v<const Value&, std::string_view>)
+      return quoted(std::string(value));
     else if constexpr (std::is_same_v<Value, Rate>)
       return write_rate(value);
     else if constexpr (std::is_same_v<Value, std::vector<int>>)
@@ -128,9 +128,16 @@ constexpr bool is_list = false;
 template <typename Value>
 constexpr bool is_list<std::vector<Value>> = true;
 
+// A value that is JSON already.
+struct JsonText {
+  std::string text = {};
+};
+
 template <typename Value, typename Codec>
 std::string write_value(const Value& value, const FieldWords& words, const Codec& codec) {
-  if constexpr (requires { codec.write(value, words); }) {
+  if constexpr (std::is_same_v<Value, JsonText>) {
+    return value.text;
+  } else if constexpr (requires { codec.write(value, words); }) {
     return codec.write(value, words);
   } else if constexpr (is_list<Value>) {
     std::vector<std::string> texts;
@@ -190,6 +197,51 @@ std::string write_members(const Type& value, const Codec& codec = {}) {
 template <typename Type, typename Codec>
 std::string write_fields(const Type& value, const Codec& codec) {
   return "{" + write_members(value, codec) + "}";
+}
+
+// All by the defaults of write_value(), on one line.
+struct CompactFields {
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
+};
+
+// A member a line, and an element a line of what is a list; the rest on one line.
+struct FileFields {
+  static std::string_view between(const FieldWords&) { return ",\n"; }
+  static std::string_view colon() { return ": "; }
+  template <typename Value>
+  static std::string write(const Value& value, const FieldWords& words) {
+    if constexpr (!is_list<Value>) return write_value(value, words, CompactFields());
+    if constexpr (is_list<Value>) {
+      std::vector<std::string> texts;
+      for (const auto& each : value) texts.push_back(write_value(each, words, CompactFields()));
+      return lines(texts, "");
+    }
+  }
+};
+
+template <typename Codec, typename Value, typename... Rest>
+void add_members(std::string& text, const Codec& codec, std::string_view name, const Value& value,
+                 const Rest&... rest) {
+  text.append(text.empty() ? "" : codec.between({})).append("\"").append(name).append("\"");
+  text.append(codec.colon()).append(write_value(value, FieldWords(), codec));
+  if constexpr (sizeof...(rest) > 0) add_members(text, codec, rest...);
+}
+
+// An object that is not the value of a type, by names and values in turn: json_object("ranks", 4).
+template <typename... Members>
+JsonText json_object(const Members&... members) {
+  std::string text;
+  add_members(text, CompactFields(), members...);
+  return {"{" + text + "}"};
+}
+
+// The same as a file, a member a line.
+template <typename... Members>
+std::string json_file(const Members&... members) {
+  std::string text;
+  add_members(text, FileFields(), members...);
+  return "{\n" + text + "\n}\n";
 }
 
 // Values by their fields, a line each.
