@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "cost/busbw.h"
@@ -21,61 +20,20 @@ namespace {
 constexpr double kLeastShare = 0.05;  // smaller ones are not listed
 constexpr std::size_t kMostGroupsListed = 4;
 
-std::string first_word(const std::string& name) {
-  return name.substr(0, name.find(' '));
+// The kinds of its ends; a NIC where one of them is the network.
+std::string name_of_link(const Topology& topology, Node src, Node dst) {
+  const std::string from = node_kind(topology, src), to = node_kind(topology, dst);
+  if (from == "network" || to == "network") return to == "network" ? "NIC out" : "NIC in";
+  if (from == to) return "links between " + from + (from.ends_with("ch") ? "es" : "s");
+  return from + " to " + to;
 }
 
-// "NVSwitch" of "NVSwitch 0000:f0:00.0", "upper PCI switch" of "upper PCI switch 3", "GPU" of "GPU7".
-std::string without_number(const std::string& name) {
-  std::string kind;
-  std::istringstream words(name);
-  for (std::string word; words >> word && word != "of" && word != "into" && word != "and";) {
-    const std::size_t digit = word.find_first_of("0123456789(");
-    if (digit != 0) kind += (kind.empty() ? "" : " ") + word.substr(0, digit);
-    if (digit != std::string::npos) break;
-  }
-  return kind.empty() ? name : kind;
+// Of a limit that was made of one link the link (SharedLimit::cables).
+std::string name_of_limit(const Topology& topology, const SharedLimit& limit) {
+  if (limit.cables.size() == 1 && limit.name.starts_with("link "))
+    return name_of_link(topology, limit.cables.front().src, limit.cables.front().dst);
+  return limit_kind(limit);
 }
-
-std::string as_written(const std::string& word) {
-  static const std::map<std::string, std::string> known = {
-      {"nic", "NIC"}, {"nvswitch", "NVSwitch"}, {"gpu", "GPU"}, {"pci", "PCI"}, {"cpu", "CPU"}};
-  const auto at = known.find(word);
-  return at == known.end() ? word : at->second;
-}
-
-// Names of parts on a machine with nodes of these names.
-class PartNames {
- public:
-  PartNames(int ranks, const std::vector<std::string>& names) : ranks_(ranks), names_(names) {}
-
-  std::string of_link(Node src, Node dst) const {
-    const std::string from = kind(src), to = kind(dst);
-    if (from == "network" || to == "network") return to == "network" ? "NIC out" : "NIC in";
-    if (from == to) return "links between " + from + (from.ends_with("ch") ? "es" : "s");
-    return from + " to " + to;
-  }
-
-  // Of a limit that was made of one link the link; else its name without its number.
-  std::string of_limit(const SharedLimit& limit) const {
-    if (limit.cables.size() == 1 && limit.name.starts_with("link "))
-      return of_link(limit.cables.front().src, limit.cables.front().dst);
-    std::string name = limit.name;
-    while (!name.empty() && (name.back() == ' ' || (name.back() >= '0' && name.back() <= '9')))
-      name.pop_back();
-    const std::string word = first_word(name);
-    return name.empty() ? limit.name : as_written(word) + name.substr(word.size());
-  }
-
- private:
-  std::string kind(Node node) const {
-    if (node < static_cast<Node>(names_.size())) return as_written(without_number(names_[node]));
-    return node < ranks_ ? "rank" : "switch";
-  }
-
-  const int ranks_;
-  const std::vector<std::string>& names_;
-};
 
 double gbs(const Link& link) {
   return link.bandwidth / link.beta_us_per_byte / 1e3;
@@ -102,8 +60,7 @@ const Claim* strongest(const Result& result) {
 
 // Parts with a price, by name and rate. A price times a rate is what the bound counts of a part, in bytes per
 // time; shares are of all parts, and add up to 1 before those below kLeastShare are left out.
-std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices,
-                                      const PartNames& names) {
+std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices) {
   std::map<std::pair<std::string, double>, MachinePart> alike;
   double all = 0;
   const auto add = [&](const std::string& what, double rate, int price) {
@@ -116,9 +73,10 @@ std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& pr
     all += price * rate;
   };
   for (std::size_t l = 0; l < prices.links.size(); ++l)
-    add(names.of_link(topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]), prices.links[l]);
+    add(name_of_link(topology, topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]),
+        prices.links[l]);
   for (std::size_t i = 0; i < prices.limits.size(); ++i)
-    add(names.of_limit(topology.limits[i]), gbs(topology, topology.limits[i]), prices.limits[i]);
+    add(name_of_limit(topology, topology.limits[i]), gbs(topology, topology.limits[i]), prices.limits[i]);
   std::vector<MachinePart> parts;
   for (auto& [key, part] : alike) {
     part.share /= all;
@@ -260,14 +218,14 @@ std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
 
 // `from_bytes`: where the two lines of the bound meet, the latency of the fewest steps and the line through 0
 // of the rate. Below, latency binds.
-std::optional<Binding> binding(const Result& result, const std::vector<std::string>& names) {
+std::optional<Binding> binding(const Result& result) {
   const Claim* const claim = strongest(result);
   if (claim == nullptr || claim->rounds == 0) return std::nullopt;
   const Topology machine = with_switches(result.topology);  // what prices are of
   const Prices& prices = claim->certificate.prices.front();
   if (prices.links.size() != machine.links.size() || prices.limits.size() != machine.limits.size())
     return std::nullopt;
-  Binding found{.parts = both_ways(priced_parts(machine, prices, PartNames(machine.ranks, names))),
+  Binding found{.parts = both_ways(priced_parts(machine, prices)),
                 .groups = groups_of(machine, claim->certificate),
                 .steps = fewest_steps(result),
                 .as_fastest = betas_differ(result.topology)};
@@ -307,13 +265,12 @@ std::string in_words(const Binding& binding) {
 
 // The share of `us` in which a part is in use: at 1 no schedule that loads it as much is faster.
 std::optional<MachinePart> busiest_part(const Topology& topology, const Point& point, double block_bytes,
-                                        double us, const std::vector<std::string>& names) {
+                                        double us) {
   if (abilities_of(topology).any() || !(us > 0)) return std::nullopt;
   std::vector<long long> loads(topology.links.size());
   for (const Step& step : point.schedule.steps)
     for (const Send& send : step.sends) ++loads[send.link];
   const double chunk = block_bytes / point.collective.chunks_per_block;
-  const PartNames called(topology.ranks, names);
   std::map<std::pair<std::string, double>, int> alike;
   MachinePart busiest;
   const auto consider = [&](const std::string& what, double rate, long long load) {
@@ -331,10 +288,11 @@ std::optional<MachinePart> busiest_part(const Topology& topology, const Point& p
   for (const SharedLimit& limit : topology.limits) {
     long long load = 0;
     for (const LinkId l : limit.links) load += loads[l];
-    consider(called.of_limit(limit), gbs(topology, limit), load);
+    consider(name_of_limit(topology, limit), gbs(topology, limit), load);
   }
   for (std::size_t l = 0; l < loads.size(); ++l)
-    consider(called.of_link(topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]), loads[l]);
+    consider(name_of_link(topology, topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]),
+             loads[l]);
   busiest.count = alike[{busiest.what, busiest.gbs}];
   return busiest.share > 0 ? std::optional(busiest) : std::nullopt;
 }

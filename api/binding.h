@@ -12,7 +12,7 @@ namespace chorale {
 
 // Alike links, or alike shared limits.
 struct MachinePart {
-  std::string what = {};  // "NIC out"; of files of other tools by what nodes are there
+  std::string what = {};  // "NIC out"; where nodes have labels by their kinds
   int count = 0;
   double gbs = 0;  // of one: GB/s = 1e9 bytes per second
   double share =
@@ -33,9 +33,8 @@ struct Binding {
 };
 
 // By the strongest claim about any number of steps and chunks; nullopt: there is none with a certificate, or
-// nothing has to move. `names`, if any, of the nodes of the machine with its switches
-// (ImportedMachine::names).
-std::optional<Binding> binding(const Result&, const std::vector<std::string>& names = {});
+// nothing has to move.
+std::optional<Binding> binding(const Result&);
 
 // "what binds: from 213 KiB on NVSwitch out (16 x 300 GB/s) and NIC out, both directions (16 x 25 GB/s),
 // between 4 groups of 4 ranks; below, the latency of 2 steps, 5.7 us".
@@ -43,7 +42,6 @@ std::string in_words(const Binding&);
 
 // The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes
 // `us`; nullopt where switches compute, since sends do not count by themselves there, or nothing is sent.
-std::optional<MachinePart> busiest_part(const Topology&, const Point&, double block_bytes, double us,
-                                        const std::vector<std::string>& names = {});
+std::optional<MachinePart> busiest_part(const Topology&, const Point&, double block_bytes, double us);
 
 }  // namespace chorale

@@ -16,8 +16,7 @@ namespace chorale {
 namespace {
 
 ImportedMachine reported(const Import& import) {
-  return {
-      .machine = import.machine, .names = import.names, .report = describe(import), .json = to_json(import)};
+  return {.machine = import.machine, .report = describe(import), .json = to_json(import)};
 }
 
 }  // namespace

@@ -12,10 +12,9 @@
 namespace chorale {
 
 struct ImportedMachine {
-  Topology machine = {};                // with its switches
-  std::vector<std::string> names = {};  // by node: what it is in the files
-  std::string report = {};              // what was read, assumed and fitted, for people
-  std::string json = {};                // the same for programs: what 'chorale topology import --json' writes
+  Topology machine = {};    // with its switches, and labels of its nodes
+  std::string report = {};  // what was read, assumed and fitted, for people
+  std::string json = {};    // the same for programs: what 'chorale topology import --json' writes
 };
 
 // Several files are nodes that are joined. Throws InputError for what cannot be read or does not go together.

@@ -49,7 +49,6 @@ class Table {
         times_(topology_),
         messages_(question.message_bytes),
         measured_(question.measured),
-        node_names_(question.node_names),
         shape_(message_shape(collective)),
         blocks_(blocks_of_sizes(collective, messages_)),
         fastest_(blocks_.size()) {}
@@ -61,7 +60,7 @@ class Table {
     baselines_ = std::move(baselines);
     for (std::size_t size = 0; size < blocks_.size() && !baselines_.empty(); ++size)
       busiest_.push_back(busiest_part(*topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
-                                      fastest_algorithm(size).times.us[size], node_names_)
+                                      fastest_algorithm(size).times.us[size])
                              .value_or(MachinePart()));
   }
   std::vector<Point> baseline_points() const {
@@ -111,7 +110,7 @@ class Table {
       answer.rows[i].algorithm = origin(*point);
       answer.rows[i].steps = point->cost.steps;
     }
-    answer.binding = binding(result, node_names_);
+    answer.binding = binding(result);
     answer.result = std::move(result);
     return answer;
   }
@@ -173,7 +172,6 @@ class Table {
   PointTimes times_;
   const std::vector<std::int64_t> messages_;
   const MeasuredSizes measured_;
-  const std::vector<std::string> node_names_;
   const MessageShape shape_;
   const std::vector<std::int64_t> blocks_;
   std::mutex mutex_;                                          // of the next

@@ -79,7 +79,6 @@ struct OptimizeQuestion {
   std::vector<std::int64_t> message_bytes = {};  // rising from 0 or more, each once; at least one
   MeasuredSizes measured = {};
   BaselineSet baselines = BaselineSet::Auto;
-  std::vector<std::string> node_names = {};  // ImportedMachine::names, for what binds
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer at any limit. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};

@@ -1,6 +1,5 @@
 // The answer for readers: JSON, the page and its figure, and sentences.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -11,13 +10,16 @@
 #include "cost/completeness.h"
 #include "cost/cost.h"
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/size_figure.h"
 
 namespace chorale {
 
+template <>
+struct Fields<Baseline> {
+  static constexpr auto all = plain_fields<&Baseline::name, &Baseline::us>();
+};
 template <>
 struct Fields<MachinePart> {
   using P = MachinePart;
@@ -31,12 +33,6 @@ struct Fields<Binding> {
 };
 
 namespace {
-
-// Lists and nouns by the defaults of ir/json_fields.h.
-struct CompactFields {
-  static std::string_view between(const FieldWords&) { return ","; }
-  static std::string_view colon() { return ":"; }
-};
 
 // The row whose time is the farthest from its bound.
 const OptimizedRow& worst_row(const Optimized& answer) {
@@ -101,20 +97,12 @@ std::string search_in_words(const Optimized& answer) {
 }
 
 std::string to_json(const Optimized& answer) {
-  std::vector<std::string> baselines;
-  for (const Baseline& baseline : answer.baselines)
-    baselines.push_back(
-        fmt::format("{{\"name\":{},\"us\":[{}]}}", quoted(baseline.name), fmt::join(baseline.us, ",")));
-  return fmt::format(
-      "{{\n\"chorale_optimize\": 1,\n\"topology\": {},\n\"collective\": {},\n"
-      "\"blocks_per_message\": {},\n\"bus_factor\": {},\n\"complete\": {},\n"
-      "\"complete_in_rounds\": {},\n\"stopped\": {},\n\"search\": {},\n\"conclusion\": {},\n\"binding\": "
-      "{},\n\"rows\": {},\n\"baselines\": {}\n}}\n",
-      quoted(answer.result.topology.name), quoted(name_of(answer.result.collective)), answer.shape.blocks,
-      answer.shape.bus_factor, is_proven(answer), answer.result.complete,
-      quoted(name_of(answer.result.stopped)), quoted(search_in_words(answer)), quoted(conclusion(answer)),
-      answer.binding ? write_fields(*answer.binding, CompactFields()) : "null", lines_of(answer.rows, ""),
-      lines(baselines, ""));
+  return json_file("chorale_optimize", 1, "topology", answer.result.topology.name, "collective",
+                   name_of(answer.result.collective), "blocks_per_message", answer.shape.blocks, "bus_factor",
+                   answer.shape.bus_factor, "complete", is_proven(answer), "complete_in_rounds",
+                   answer.result.complete, "stopped", name_of(answer.result.stopped), "search",
+                   search_in_words(answer), "conclusion", conclusion(answer), "binding", answer.binding,
+                   "rows", answer.rows, "baselines", answer.baselines);
 }
 
 namespace {

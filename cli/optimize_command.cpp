@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "api/import.h"
 #include "api/inputs.h"
 #include "api/optimize.h"
 #include "api/report.h"
@@ -27,13 +26,6 @@
 
 namespace chorale {
 namespace {
-
-// What nodes are in a file of another tool; none where ranks were taken out, since they have other numbers.
-std::vector<std::string> node_names(const QuestionSettings& question) {
-  const MachineChanges& changes = question.changes;
-  if (!is_foreign_file(question.machine) || !changes.without_ranks.empty()) return {};
-  return import_machine({{question.machine, read_file(question.machine)}}, changes.import).names;
-}
 
 std::string text_of(const Optimized& answer, double seconds) {
   if (answer.rows.empty())
@@ -104,7 +96,6 @@ class Work {
     OptimizeQuestion asked = command_.asked;
     asked.message_bytes = sizes_;
     asked.measured = measured_;
-    asked.node_names = node_names_;
     asked.search.time_limit = budget(left);
     asked.uses_all_time = command_.search_time.count() >= 0;
     asked.search.synthesis.limits.stop = supervisor_.stop();
@@ -208,7 +199,6 @@ class Work {
 
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
-  const std::vector<std::string> node_names_ = node_names(command_.question);
   const Topology machine_;
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;

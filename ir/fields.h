@@ -146,6 +146,11 @@ struct Fields<SharedLimit> {
                                      field<&S::cables>({.unless_default = true})};
 };
 
+template <>
+struct Fields<NodeLabel> {
+  static constexpr std::tuple all = {field<&NodeLabel::kind>(), field<&NodeLabel::name>()};
+};
+
 // Numbers of the switches that have the ability.
 template <bool Abilities::*ability>
 std::vector<int> able(const Topology& topology) {
@@ -175,7 +180,8 @@ struct Fields<Topology> {
       Able<&Abilities::multicast>{{.name = "multicast", .may_lack = true, .unless_default = true}},
       Able<&Abilities::reduce>{{.name = "reduce", .may_lack = true, .unless_default = true}},
       field<&T::links>({.longest = kMostLinks}),
-      field<&T::limits>({.longest = kMostLinks, .may_lack = true})};
+      field<&T::limits>({.longest = kMostLinks, .may_lack = true}),
+      field<&T::labels>({.longest = 2 * kMostRanks, .unless_default = true})};
 };
 
 template <>

@@ -106,6 +106,7 @@ struct GraphFields : LineFields<GraphFields> {
   std::string write(const SharedLimit& limit, const FieldWords&) const {
     return write_fields(limit, CableFields());
   }
+  std::string write(const NodeLabel& label, const FieldWords&) const { return write_fields(label); }
   std::string write(const std::vector<int>& switches, const FieldWords&) const { return list(switches); }
 
   // The switches that a list names, by their numbers from 0.

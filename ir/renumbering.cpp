@@ -241,6 +241,7 @@ Topology renumbered(const Topology& topology, const Renumbering& by) {
     std::ranges::sort(limit.links);
     limit.cables.clear();  // switches have no canonical numbers
   }
+  result.labels.clear();
   std::ranges::stable_sort(result.limits, {}, limit_key);
   for (std::size_t i = 0; i < result.limits.size(); ++i) result.limits[i].name = fmt::format("limit {}", i);
   return result;

@@ -13,7 +13,19 @@ Topology with_switches(const Topology& topology) {
           .ranks = topology.ranks,
           .switches = topology.underlay->switches,
           .links = topology.underlay->links,
-          .limits = topology.underlay->limits};
+          .limits = topology.underlay->limits,
+          .labels = topology.labels};
+}
+
+std::string limit_kind(const SharedLimit& limit) {
+  const std::size_t end = limit.name.find_last_not_of(" 0123456789");
+  return end == std::string::npos ? limit.name : limit.name.substr(0, end + 1);
+}
+
+std::string node_kind(const Topology& topology, Node node) {
+  if (node < std::ssize(topology.labels) && !topology.labels[node].kind.empty())
+    return topology.labels[node].kind;
+  return node < topology.ranks ? "rank" : "switch";
 }
 
 // Before and after switches are removed: then limits have the abilities that switches had.

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ir/rank_set.h"
@@ -46,7 +47,7 @@ struct Cable {
 // count once if it reduces; if it can do both, copies count as it multicasts and what is added up
 // (Send::reduce) as it reduces.
 struct SharedLimit {
-  std::string name = {};
+  std::string name = {};           // its kind, and a number where there are several: "NIC out 3"
   std::vector<LinkId> links = {};  // sorted, without duplicates
   int bandwidth = 1;
   Abilities abilities = {};
@@ -54,6 +55,13 @@ struct SharedLimit {
   // drawings.
   std::vector<Cable> cables = {};
   bool operator==(const SharedLimit&) const = default;
+};
+
+// What people call a node. Files of other tools have it, and named machines have none.
+struct NodeLabel {
+  std::string kind = {};  // "GPU", "NVSwitch", "NIC", "PCI switch", "CPU", "network", "switch"
+  std::string name = {};  // "NVSwitch 0000:f0:00.0"
+  bool operator==(const NodeLabel&) const = default;
 };
 
 // The machine with its switches below a topology whose links are some of the paths through them. Bounds are
@@ -75,8 +83,21 @@ struct Topology {
   std::vector<SharedLimit> limits = {};
   std::optional<Underlay> underlay = {};  // none where the links are all that there are
   std::vector<Abilities> abilities = {};  // by switch; empty: none of them has any
-  bool operator==(const Topology&) const = default;
+  // By node, ranks first, then switches: also those that `flatten` removed, which cables name. Empty, or
+  // shorter: the others have none. Information for people: machines are equal whatever their nodes are called.
+  std::vector<NodeLabel> labels = {};
+  bool operator==(const Topology& other) const {
+    const auto facts = [](const Topology& t) {
+      return std::tie(t.name, t.ranks, t.switches, t.links, t.limits, t.underlay, t.abilities);
+    };
+    return facts(*this) == facts(other);
+  }
 };
+
+// "NIC out", of "NIC out 3"; the name, of one without a number.
+std::string limit_kind(const SharedLimit&);
+// Of its label; without one "rank" or "switch".
+std::string node_kind(const Topology&, Node);
 
 // The machine with its switches that the topology has below it; the topology where it has none.
 Topology with_switches(const Topology&);

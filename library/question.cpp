@@ -70,6 +70,7 @@ bool is_answer_to(const std::string& question, const Result& result, const Renum
 Topology without_names(const Topology& topology) {
   Topology result = topology;
   result.name = "machine";
+  result.labels.clear();
   for (std::size_t i = 0; i < result.limits.size(); ++i) {
     result.limits[i].name = fmt::format("limit {}", i);
     result.limits[i].cables.clear();

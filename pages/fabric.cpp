@@ -4,7 +4,6 @@
 #include "pages/fabric.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -96,12 +95,10 @@ void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& throug
       if (const auto found = twin.find(s); found != twin.end()) s = found->second;
 }
 
-// "nvswitch out 3" names an nvswitch; "port in 0" names a cable, not what it leads to.
-std::string switch_name(const std::string& limit) {
-  std::string word = limit.substr(0, limit.find(' '));
-  std::string lower;
-  for (char c : word) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
+// "NVSwitch out" names an NVSwitch; "port in" names a cable, not what it leads to.
+std::string switch_name(const std::string& kind_of_limit) {
+  const std::string word = kind_of_limit.substr(0, kind_of_limit.find(' '));
+  return word.size() <= 16 && word.ends_with("witch") ? word : "switch";
 }
 
 // "switch" four times: switch0 to switch3.
@@ -131,7 +128,10 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
     for (Node n : way) {
       if (n < t.ranks) return std::nullopt;
       const auto [found, fresh] = number.emplace(n, t.ranks + static_cast<int>(number.size()));
-      if (fresh) fabric.switches.push_back("switch" + std::to_string(n - t.ranks));
+      const std::string kind = node_kind(t, n);
+      if (fresh)
+        fabric.switches.push_back(kind + (kind.find(' ') == kind.npos ? "" : " ") +
+                                  std::to_string(n - t.ranks));
       fabric.through[l].push_back(found->second);
     }
   }
@@ -193,7 +193,7 @@ Fabric fabric_of(const Topology& t) {
         number[s] = t.ranks + static_cast<int>(fabric.switches.size());
         std::string name;
         for (int cable : on_link[l])
-          if (ends.find(head(cable)) == s || ends.find(tail(cable)) == s) name = t.limits[cable].name;
+          if (ends.find(head(cable)) == s || ends.find(tail(cable)) == s) name = limit_kind(t.limits[cable]);
         fabric.switches.push_back(switch_name(name));
       }
       fabric.through[l].push_back(number[s]);

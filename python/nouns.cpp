@@ -165,6 +165,8 @@ void bind_machines(py::module_& module) {
            py::arg("reduce") = false)
       .def(
           "__eq__", [](const SharedLimit& a, const SharedLimit& b) { return a == b; }, py::is_operator());
+  py::class_<NodeLabel> label(module, "NodeLabel", "What files of other tools call a rank or a switch.");
+  bind_fields(label);
   py::class_<Topology> topology(
       module, "Topology",
       "A machine: ranks 0 .. ranks-1, switches after them, directed links, shared limits.");

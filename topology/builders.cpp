@@ -186,8 +186,8 @@ Topology dgx_a100(int nodes) {
                            .beta_us_per_byte = kUnitBeta});
   // A rank's links to other nodes share its one NIC, those inside its twelve NVLinks, in each direction.
   const auto inside = [](const Link& l) { return l.src / kGpus == l.dst / kGpus; };
-  limit_ports(t, "nvswitch", kNvlinks, inside);
-  if (nodes > 1) limit_ports(t, "nic", 1, [&](const Link& l) { return !inside(l); });
+  limit_ports(t, "NVSwitch", kNvlinks, inside);
+  if (nodes > 1) limit_ports(t, "NIC", 1, [&](const Link& l) { return !inside(l); });
   return t;
 }
 

@@ -146,6 +146,10 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
     link.dst = number[link.dst];
   }
   for (SharedLimit& limit : t.limits) limit.cables.clear();  // of other numbers
+  std::vector<NodeLabel> labels;
+  for (std::size_t n = 0; n < t.labels.size() && n < gone.size(); ++n)
+    if (!gone[n]) labels.push_back(std::move(t.labels[n]));
+  t.labels = std::move(labels);
   t.ranks = next - t.switches;
 }
 

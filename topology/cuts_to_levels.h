@@ -10,9 +10,6 @@
 // by the cut that the machine has there; what several levels share beside that is not in the levels.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "ir/hierarchy.h"
 #include "ir/topology.h"
 #include "topology/levels.h"
@@ -26,13 +23,8 @@ Levels levels_by_cuts(const Topology&);
 
 inline constexpr int kMostCutRanks = 512;
 
-// What a file of another tool has besides its graph.
-struct MachineParts {
-  int nodes = 0;                        // with equally many ranks; 0: not known
-  std::vector<std::string> names = {};  // by node of the graph: "NVSwitch", "cpu 0", "network"
-};
-
-// Names the levels by what their units are (GPU, PCI switch, socket, node), and sets where nodes begin.
-void name_levels(Hierarchy&, const Topology&, const MachineParts&);
+// Names the levels of a machine with labels by what their units are (GPU, PCI switch, socket, node), and sets
+// where its nodes, which have equally many ranks, begin.
+void name_levels(Hierarchy&, const Topology&, int nodes);
 
 }  // namespace chorale

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 #include "topology/text.h"
 
@@ -52,28 +51,22 @@ std::string describe(const Import& import) {
                                  counted(std::ssize(machine.links), "link"));
   text += sentences("read:", import.read) + sentences("assumed:", import.assumed) + fit_in_words(import);
   text += "ranks and switches:\n";
-  for (std::size_t n = 0; n < import.names.size() && n < kMostNamed; ++n)
-    text += fmt::format("  {:>8}: {}\n", name_of(machine, static_cast<Node>(n)), import.names[n]);
-  if (import.names.size() > kMostNamed)
-    text += fmt::format("  and {} more\n", import.names.size() - kMostNamed);
+  for (std::size_t n = 0; n < machine.labels.size() && n < kMostNamed; ++n)
+    text += fmt::format("  {:>8}: {}\n", name_of(machine, static_cast<Node>(n)), machine.labels[n].name);
+  if (machine.labels.size() > kMostNamed)
+    text += fmt::format("  and {} more\n", machine.labels.size() - kMostNamed);
   return text;
 }
 
 std::string to_json(const Import& import) {
-  const auto strings = [](const std::vector<std::string>& all) {
-    std::vector<std::string> result;
-    for (const std::string& each : all) result.push_back(quoted(each));
-    return lines(result, "  ");
-  };
-  std::vector<std::string> rates;
+  std::vector<std::string> names;
+  for (const NodeLabel& label : import.machine.labels) names.push_back(label.name);
+  std::vector<JsonText> rates;
   for (const FittedRate& rate : import.rates)
-    rates.push_back(fmt::format(R"({{"gbs":{},"links":{},"bandwidth":{},"error":{}}})", rate.gbs, rate.links,
-                                rate.bandwidth, rate.error));
-  return fmt::format(
-      "{{\n  \"machine\": {},\n  \"names\": {},\n  \"read\": {},\n  \"assumed\": {},\n  \"unit_gbs\": {},\n"
-      "  \"rates\": {}\n}}\n",
-      write_topology(import.machine, "  "), strings(import.names), strings(import.read),
-      strings(import.assumed), import.unit_gbs, lines(rates, "  "));
+    rates.push_back(
+        json_object("gbs", rate.gbs, "links", rate.links, "bandwidth", rate.bandwidth, "error", rate.error));
+  return json_file("machine", JsonText{write_topology(import.machine, "")}, "names", names, "read",
+                   import.read, "assumed", import.assumed, "unit_gbs", import.unit_gbs, "rates", rates);
 }
 
 }  // namespace chorale

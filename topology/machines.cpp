@@ -27,7 +27,7 @@ bool is_kind(const std::string& spec, const std::vector<CatalogueEntry>& catalog
 struct Described {
   std::optional<Topology> graph = {};
   std::optional<Hierarchy> levels = {};
-  MachineParts parts = {};  // of a graph from a file of another tool
+  int nodes = 0;  // of a graph from a file of another tool, with equally many ranks; 0: not known
 };
 
 // An option that would change nothing is an error, and not ignored.
@@ -46,8 +46,7 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
     const std::string text = read_file(spec_or_file);
     if (is_foreign(text)) {
       Import import = imported({{spec_or_file, text}}, options);
-      return {.graph = std::move(import.machine),
-              .parts = {.nodes = import.nodes, .names = std::move(import.names)}};
+      return {.graph = std::move(import.machine), .nodes = import.nodes};
     }
     require_no_import(spec_or_file, options);
     if (parse_json(text, spec_or_file).has("hierarchy"))
@@ -113,8 +112,8 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
   Levels levels = levels_of_either(graph);
-  if (levels.hierarchy && machine.parts.nodes > 0 && !changes.any())
-    name_levels(*levels.hierarchy, graph, machine.parts);
+  if (levels.hierarchy && machine.nodes > 0 && !changes.any())
+    name_levels(*levels.hierarchy, graph, machine.nodes);
   return levels;
 }
 

@@ -22,9 +22,9 @@ std::string unique_name(const std::string& name, std::set<std::string>& used) {
 }  // namespace
 
 // A unit inside of a node is what the first switches on the route between two of its children are.
-void name_levels(Hierarchy& hierarchy, const Topology& machine, const MachineParts& parts) {
-  if (parts.nodes < 1 || machine.ranks % parts.nodes != 0) return;
-  const int per_node = machine.ranks / parts.nodes;
+void name_levels(Hierarchy& hierarchy, const Topology& machine, int nodes) {
+  if (nodes < 1 || machine.ranks % nodes != 0) return;
+  const int per_node = machine.ranks / nodes;
   const RouteGraph graph(machine);
   std::set<std::string> used;
   int below = 1, outside = 0;  // units of several nodes so far
@@ -32,20 +32,18 @@ void name_levels(Hierarchy& hierarchy, const Topology& machine, const MachinePar
   hierarchy.node_level = 0;
   for (std::size_t j = hierarchy.levels.size(); j-- > 0;) {
     // The children of this level have `below` ranks.
-    std::string name = below > per_node                       ? outside++ == 0 ? "rack" : "pod"
-                       : below == per_node && parts.nodes > 1 ? "node"
-                       : below == 1                           ? "gpu"
-                                                              : "";
+    std::string name = below > per_node                 ? outside++ == 0 ? "rack" : "pod"
+                       : below == per_node && nodes > 1 ? "node"
+                       : below == 1                     ? "gpu"
+                                                        : "";
     if (name.empty()) {
       // Ranks of a child of a child: the route from rank 0 to that rank leaves one and enters the next.
       int half = 1;
       for (std::size_t k = hierarchy.levels.size() - 1; k > j + 1; --k) half *= hierarchy.levels[k].fan_out;
       bool cpu = false, pci = false;
       for (const Node n : graph.route(0, half)) {
-        const std::string& its = parts.names[n];
-        cpu = cpu || its.starts_with("cpu");
-        pci = pci || its.starts_with("pci") || its.starts_with("PCI") || its.starts_with("host bridge") ||
-              its.starts_with("upper PCI");
+        cpu = cpu || node_kind(machine, n) == "CPU";
+        pci = pci || node_kind(machine, n) == "PCI switch";
       }
       name = cpu ? "socket" : pci ? "pci" : "island";
     }

@@ -27,6 +27,10 @@ class SharedLimit:
     bandwidth: Final[int]
     cables: Final[List[Tuple[int, int]]]
 
+class NodeLabel:
+    kind: Final[str]
+    name: Final[str]
+
 class Topology:
     def __init__(self, name: str, ranks: int, links: Sequence[Link], limits: Sequence[SharedLimit] = ..., switches: int = 0,
                  multicast: Sequence[int] = ..., reduce: Sequence[int] = ...) -> None: ...
@@ -41,6 +45,7 @@ class Topology:
     switches: Final[int]
     links: Final[List[Link]]
     limits: Final[List[SharedLimit]]
+    labels: Final[List[NodeLabel]]
     multicast: Final[List[int]]
     reduce: Final[List[int]]
     def with_switches(self) -> Topology: ...

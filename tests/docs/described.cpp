@@ -103,17 +103,17 @@ int main() {
     ((std::cout << ",\n" << rest), ...);
     std::cout << "}\n";
   };
-  print(noun<Link>("Link"), noun<SharedLimit>("SharedLimit"), noun<Topology>("Topology"),
-        noun<Result>("Result"), noun<Space>("Space"), noun<SearchLimits>("SearchLimits"),
-        noun<Opening>("Opening"), noun<Claim>("Claim"), noun<Point>("Point"), noun<Level>("Level"),
-        noun<SharedPath>("SharedPath"), noun<HostPath>("HostPath"), noun<Axis>("Axis"),
-        noun<Reduction>("Reduction"), noun<Job>("Job"), noun<Conditions::Memory>("Memory"),
-        noun<ListedInstruction>("Instruction"), noun<PricedInstruction>("Exchange"),
-        noun<RankedStrategy>("RankedStrategy"), noun<ReductionRanking>("ReductionRanking"),
-        noun<RankedMatrix>("RankedMatrix"), noun<RankedSizes>("RankedSizes"),
-        noun<SolverReport>("SolverReport"), noun<Ranking>("Ranking"), noun<Block>("Block"),
-        noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"), noun<FaultPlace>("FaultPlace"),
-        noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
+  print(noun<Link>("Link"), noun<SharedLimit>("SharedLimit"), noun<NodeLabel>("NodeLabel"),
+        noun<Topology>("Topology"), noun<Result>("Result"), noun<Space>("Space"),
+        noun<SearchLimits>("SearchLimits"), noun<Opening>("Opening"), noun<Claim>("Claim"),
+        noun<Point>("Point"), noun<Level>("Level"), noun<SharedPath>("SharedPath"),
+        noun<HostPath>("HostPath"), noun<Axis>("Axis"), noun<Reduction>("Reduction"), noun<Job>("Job"),
+        noun<Conditions::Memory>("Memory"), noun<ListedInstruction>("Instruction"),
+        noun<PricedInstruction>("Exchange"), noun<RankedStrategy>("RankedStrategy"),
+        noun<ReductionRanking>("ReductionRanking"), noun<RankedMatrix>("RankedMatrix"),
+        noun<RankedSizes>("RankedSizes"), noun<SolverReport>("SolverReport"), noun<Ranking>("Ranking"),
+        noun<Block>("Block"), noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"),
+        noun<FaultPlace>("FaultPlace"), noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
         noun<CheckReport>("CheckReport"), noun<RankingReport>("RankingReport"), keys(),
         names_of_collectives());
 }

@@ -14,7 +14,8 @@ import sys
 source = pathlib.Path(sys.argv[2])
 WIDTH = 138
 # Where a noun is in the schemas.
-PLACES = {"Link": ["machine#$defs/link"], "SharedLimit": ["machine#$defs/limit"], "Topology": ["machine#", "machine#$defs/graph"],
+PLACES = {"Link": ["machine#$defs/link"], "SharedLimit": ["machine#$defs/limit"], "NodeLabel": ["machine#$defs/label"],
+          "Topology": ["machine#", "machine#$defs/graph"],
           "Result": ["result#"], "Space": ["result#properties/space"], "SearchLimits": ["result#properties/limits"],
           "Opening": ["result#properties/openings/items"], "Claim": ["result#properties/claims/items"], "Point": ["result#$defs/point"],
           "Level": ["hierarchy#$defs/level"], "SharedPath": ["hierarchy#$defs/path"], "HostPath": ["hierarchy#$defs/host"],

@@ -63,7 +63,7 @@ void damage(std::string& text, Random& random) {
 void expect_sound(const Import& import, const std::string& text) {
   const Topology& machine = import.machine;
   ASSERT_GT(machine.ranks, 0) << text;
-  ASSERT_EQ(import.names.size(), static_cast<std::size_t>(machine.ranks + machine.switches)) << text;
+  ASSERT_EQ(machine.labels.size(), static_cast<std::size_t>(machine.ranks + machine.switches)) << text;
   ASSERT_EQ(topology_from_json(to_json(machine), "written"), machine) << text;
   for (const FittedRate& rate : import.rates)
     ASSERT_LE(std::abs(rate.bandwidth * import.unit_gbs - rate.gbs), 0.0501 * rate.gbs) << text;

@@ -196,11 +196,17 @@ void say_what_switches_do(Import& import) {
         "switches only forward: no copies, no sums (--switches-multicast, --switches-reduce)");
 }
 
+const char* kind_in_words(WiringNode::Kind kind) {
+  static constexpr const char* kKinds[] = {"GPU", "CPU", "PCI switch", "NVSwitch", "NIC", "network"};
+  return kKinds[static_cast<int>(kind)];
+}
+
 Import from_wiring(Wiring described, const ImportOptions& options) {
   Import import;
   const Wiring wiring = with_gpus_first(simplified(std::move(described)));
   import.machine = in_chunks(wiring, options.error, import);
-  for (const WiringNode& node : wiring.nodes) import.names.push_back(node.name);
+  for (const WiringNode& node : wiring.nodes)
+    import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
   say_what_switches_do(import);
@@ -209,7 +215,8 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
 
 Import from_msccl(const NamedText& file) {
   Import import{.machine = read_msccl_topology(file.text, file.path)};
-  for (Rank n = 0; n < import.machine.ranks; ++n) import.names.push_back(fmt::format("rank {}", n));
+  for (Rank n = 0; n < import.machine.ranks; ++n)
+    import.machine.labels.push_back({"rank", fmt::format("rank {}", n)});
   import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks per round", file.path));
   say_what_switches_do(import);
   import.assumed.push_back(
@@ -274,6 +281,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
         throw InputError("--nodes", file.path + " lists its hosts itself", "leave it out");
       Import import = from_wiring(wiring_of(*tree, file.path, options), options);
       import.nodes = import.machine.ranks;
+      for (Rank n = 0; n < import.machine.ranks; ++n) import.machine.labels[n].kind = "host";
       import.machine.name = name_of_file(file.path);
       require_readable(import.machine, file.path);
       return import;

@@ -21,9 +21,8 @@ struct FittedRate {
 };
 
 struct Import {
-  Topology machine = {};                  // with its switches
+  Topology machine = {};                  // with its switches, and labels of its nodes
   int nodes = 0;                          // equal in number of ranks; 0: not known, or not equal
-  std::vector<std::string> names = {};    // by node: what it is in the files
   std::vector<std::string> read = {};     // what was read in the files, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted
   double unit_gbs = 0;                    // of one chunk per round; 0: the file has chunks per round itself
