@@ -3,7 +3,6 @@
 // could not be measured keeps its description, and a line states that.
 #include <fmt/format.h>
 
-#include "api/calibrate.h"
 #include "api/run.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -12,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/words.h"
+#include "jobs/calibrate.h"
 
 namespace chorale {
 namespace {

@@ -1,14 +1,14 @@
-// The tables and sentences are the API's (api/comparison_report.cpp), which Python and the page show, too;
+// The tables and sentences are the API's (jobs/comparison_report.cpp), which Python and the page show, too;
 // here they are laid out. A figure needs two curves: of machines without --sizes there are none, which is bad
 // input, but a limit that came before them is not.
 #include <fmt/format.h>
 
-#include "api/compare.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "jobs/compare.h"
 
 namespace chorale {
 namespace {

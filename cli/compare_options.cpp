@@ -1,5 +1,5 @@
 // Two sides by position, each a machine or a result; what they are is seen when they are read
-// (api/compare.cpp).
+// (jobs/compare.cpp).
 #include "cli/option_kinds.h"
 #include "ir/words.h"
 

@@ -3,7 +3,6 @@
 // stand below for comparison, without a number.
 #include <fmt/format.h>
 
-#include "api/design.h"
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -11,6 +10,7 @@
 #include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
+#include "jobs/design.h"
 
 namespace chorale {
 namespace {

@@ -2,7 +2,6 @@
 // rounds. The rate and busbw are those of the faster of the two, which is what selection takes.
 #include <fmt/format.h>
 
-#include "api/measure.h"
 #include "api/run.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
@@ -10,6 +9,7 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/words.h"
+#include "jobs/measure.h"
 
 namespace chorale {
 namespace {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "api/inputs.h"
-#include "api/optimize.h"
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -23,6 +22,7 @@
 #include "ir/files.h"
 #include "ir/shown.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 
 namespace chorale {
 namespace {

@@ -2,7 +2,6 @@
 // of nodes alone allow, then other orders (as given, alphabetical, by switch) for comparison.
 #include <fmt/format.h>
 
-#include "api/order.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/job_text.h"
@@ -11,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/words.h"
+#include "jobs/order.h"
 
 namespace chorale {
 namespace {

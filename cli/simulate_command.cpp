@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "api/inputs.h"
-#include "api/simulate.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
@@ -11,6 +10,7 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/words.h"
+#include "jobs/simulate.h"
 
 namespace chorale {
 namespace {

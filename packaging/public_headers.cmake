@@ -3,6 +3,6 @@
 foreach(header ${HEADERS})
   file(READ ${header} text)
   string(REGEX REPLACE "#include \"([a-z])" "#include \"chorale/\\1" text "${text}")
-  string(REPLACE api/chorale chorale header ${header})
+  string(REGEX REPLACE "(api|jobs)/chorale" chorale header ${header})
   file(CONFIGURE OUTPUT ${OUTPUT}/${header} CONTENT "${text}" @ONLY)
 endforeach()

@@ -5,7 +5,7 @@
 //   Place    what 'place --json' writes: matrices with their times, and the groups of each step
 //   Tune     what 'tune --json' writes: schedules by their times, what each is made of, the tree of them
 //   Library  the choice for each entry and size, and where measurements contradict it (api/library_page.cpp)
-//   Compare  figures over message size, sentences, and tables (api/comparison_report.cpp)
+//   Compare  figures over message size, sentences, and tables (jobs/comparison_report.cpp)
 #pragma once
 
 #include <cstddef>

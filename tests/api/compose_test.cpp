@@ -6,8 +6,8 @@
 #include <array>
 #include <random>
 
-#include "api/chorale.h"
 #include "construct/classic.h"
+#include "jobs/chorale.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
 #include "topology/switches.h"

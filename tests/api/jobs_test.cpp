@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "api/chorale.h"
+#include "jobs/chorale.h"
 
 namespace chorale {
 namespace {

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "api/chorale.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/block_program.h"
+#include "jobs/chorale.h"
 #include "semantics/verify_blocks.h"
 #include "topology/switches.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/design.h"
+#include "jobs/design.h"
 #include "tests/topology/alltoall_rounds.h"
 #include "topology/wiring/family.h"
 

@@ -22,7 +22,7 @@ std::vector<int> digits(int element, const std::vector<int>& factors) {
   return all;
 }
 
-// n^2 products: a design has at most 512 ranks (api/design.h).
+// n^2 products: a design has at most 512 ranks (jobs/design.h).
 Group with_table(std::string name, std::vector<int> factors, const std::function<int(int, int)>& product) {
   Group group{.name = std::move(name), .factors = std::move(factors)};
   for (const int factor : group.factors) group.order *= factor;

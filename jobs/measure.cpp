@@ -1,6 +1,6 @@
 // All ranks process the same answers in the order of the file, and decide equally: by predictions, and never
 // by times.
-#include "api/measure.h"
+#include "jobs/measure.h"
 
 #include <fmt/format.h>
 

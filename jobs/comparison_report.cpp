@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "api/compare.h"
 #include "cost/completeness.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
+#include "jobs/compare.h"
 #include "pages/page.h"
 #include "pages/size_figure.h"
 

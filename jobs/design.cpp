@@ -5,7 +5,7 @@
 // so most graphs are excluded by their distances alone. The best few, up to isomorphism, are then searched
 // for schedules in the order of their bounds, until schedules on one are no slower than the bound of the
 // next.
-#include "api/design.h"
+#include "jobs/design.h"
 
 #include <fmt/format.h>
 

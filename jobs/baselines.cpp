@@ -1,6 +1,6 @@
 // A baseline is timed as it would be used: at each size with the chunk count that is the fastest there, since
 // rings and trees are pipelines, and their best number of chunks grows with the message.
-#include "api/baselines.h"
+#include "jobs/baselines.h"
 
 #include <algorithm>
 #include <cmath>

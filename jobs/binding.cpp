@@ -1,7 +1,7 @@
 // The dual prices of a certificate are positive only on parts that bind (complementary slackness): with more
 // of any other part the bound would be the same. Parts are called by the ends of their links, or, if shared
 // limits were declared, by these.
-#include "api/binding.h"
+#include "jobs/binding.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // Machines are compared by what no schedule can beat, so that nothing has to be searched: the latency of the
 // fewest steps, and the bus bandwidth at a size in which latency vanishes. With message sizes each collective
 // is optimized on both as well. Results are compared by the times of their points.
-#include "api/compare.h"
+#include "jobs/compare.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "api/import.h"
 #include "api/inputs.h"
-#include "api/optimize.h"
 #include "api/report.h"
 #include "cost/busbw.h"
 #include "cost/completeness.h"
@@ -19,6 +18,7 @@
 #include "ir/files.h"
 #include "ir/ranking.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

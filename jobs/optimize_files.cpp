@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "api/optimize.h"
 #include "ir/json.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 
 namespace chorale {
 namespace {

@@ -2,7 +2,7 @@
 // (codegen/simulators/simgrid.h): each link by its latency and rate, shared limits as links that several
 // routes pass. Platform and traces are written into a temporary directory, once per point; further sizes of
 // the point replace the traces alone.
-#include "api/simulate.h"
+#include "jobs/simulate.h"
 
 #include <fmt/format.h>
 

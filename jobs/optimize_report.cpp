@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
-#include "api/optimize.h"
 #include "api/report.h"
 #include "cost/completeness.h"
 #include "cost/cost.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 #include "pages/html.h"
 #include "pages/size_figure.h"
 

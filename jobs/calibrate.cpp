@@ -1,7 +1,7 @@
 // Each class of links is measured at three sizes by ping-pong: 8 bytes, which give the latency, and two
 // longer messages, whose difference gives the rate. Then crowds, many links at once, show by how much
 // links slow each other down. How these numbers become alphas and betas is cost/calibration.cpp.
-#include "api/calibrate.h"
+#include "jobs/calibrate.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "api/baselines.h"
-#include "api/binding.h"
 #include "api/compile.h"
 #include "api/report.h"
 #include "cost/busbw.h"
@@ -19,6 +17,8 @@
 #include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/search_options.h"
+#include "jobs/baselines.h"
+#include "jobs/binding.h"
 
 namespace chorale {
 

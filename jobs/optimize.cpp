@@ -2,7 +2,7 @@
 // was found so far and times it for each size; it waits four times as long as that took, so the search keeps
 // four fifths of the processor. What was the fastest at a size stays, although others dominate it in steps
 // and rounds later.
-#include "api/optimize.h"
+#include "jobs/optimize.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -16,13 +16,13 @@
 #include <thread>
 #include <utility>
 
-#include "api/baselines.h"
 #include "api/point_times.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "api/timed_stop.h"
 #include "cost/cost.h"
 #include "ir/error.h"
+#include "jobs/baselines.h"
 #include "pareto/findings.h"
 #include "topology/import/timing_log.h"
 #include "topology/switches.h"

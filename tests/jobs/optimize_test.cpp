@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "api/chorale.h"
+#include "jobs/chorale.h"
 #include "tests/kit/random.h"
 
 namespace chorale {

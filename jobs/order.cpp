@@ -1,7 +1,7 @@
 // The answer in the forms that launchers and frameworks take: a rank file of Open MPI, a host list for
 // Slurm's arbitrary distribution, the mesh for PyTorch. The order itself is found in
 // placement/node_order.cpp.
-#include "api/order.h"
+#include "jobs/order.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
