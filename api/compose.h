@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/levels.h"
+#include "api/machines.h"
 #include "ir/frontier.h"
 #include "ir/machine_changes.h"
 #include "ir/outline.h"

@@ -5,25 +5,335 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
 
-#include "api/asked_groups.h"
+#include "api/machines.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
 #include "construct/fixed_order.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/group_collective.h"
 #include "ir/json.h"
+#include "ir/json_reader.h"
+#include "ir/outline.h"
 #include "ir/ranking.h"
 #include "ir/sizes.h"
+#include "ir/words.h"
 #include "semantics/verify.h"
 #include "semantics/verify_routes.h"
+#include "topology/builders.h"
 #include "topology/changes.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
 namespace {
+
+// Texts become lists of ranks and of counts, and all checks on them are here, once, against the machine and
+// against each other; limits on the size of a question are in ir/group_collective.cpp.
+//
+// Names of groups come from the description of the machine, not from its links: sides of a grid, hosts,
+// levels. A machine without some of its ranks has the same groups, without these ranks.
+
+using Groups = std::vector<std::vector<Rank>>;
+using Rows = std::vector<std::vector<int>>;
+
+constexpr int kMostCount = 1'000'000;
+constexpr std::size_t kMostCounts = 1'000'000;
+
+// Spaces have no meaning: "0, 1; 2, 3" is "0,1;2,3". Two separators in succession leave an empty part, which
+// callers refuse as a lacking number.
+std::vector<std::string> parts_of(std::string text, char separator) {
+  std::erase(text, ' ');
+  return split(text, separator);
+}
+
+std::optional<int> number_in(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0)
+    return std::nullopt;
+  return number;
+}
+
+std::vector<Rank> ranks_in(const std::string& option, const std::string& text, const Topology& topology) {
+  std::vector<Rank> group;
+  for (const std::string& each : parts_of(text, ',')) {
+    const std::optional<int> n = number_in(each);
+    if (!n || *n >= topology.ranks)
+      throw InputError(option,
+                       each.empty()
+                           ? "'" + text.substr(0, 40) + "' lacks a rank"
+                           : fmt::format("'{}' is not a rank of {}", each.substr(0, 40), topology.name),
+                       fmt::format("use 0 to {}, with commas between", topology.ranks - 1));
+    if (std::ranges::find(group, *n) != group.end())
+      throw InputError(option, fmt::format("names rank {} twice", *n), "name each rank once");
+    group.push_back(*n);
+  }
+  return group;
+}
+
+// Ranks of one host, and those at one position of each host.
+Groups by_host(const std::vector<int>& hosts, bool rails) {
+  std::map<int, std::vector<Rank>> boxes, across;
+  for (Rank n = 0; n < std::ssize(hosts); ++n) {
+    std::vector<Rank>& box = boxes[hosts[n]];
+    across[static_cast<int>(box.size())].push_back(n);
+    box.push_back(n);
+  }
+  Groups groups;
+  for (auto& [number, group] : rails ? across : boxes) groups.push_back(std::move(group));
+  return groups;
+}
+
+using NamedGroups = std::map<std::string, Groups>;
+
+// A level never replaces a name that is there. "boxes" are the groups of the innermost level and "rails"
+// the ranks at one position of each box, where no hosts are known. Levels of a grid give neither: its rows
+// are no closer than its columns.
+void add_levels(const Nesting& nested, bool boxes, NamedGroups& known) {
+  const int levels = static_cast<int>(nested.names.size());
+  for (int j = 0; j < levels; ++j) known.emplace(nested.names[j], groups_at(nested, {j}));
+  if (!boxes || levels < 2 || known.contains("boxes")) return;
+  std::vector<int> outer(levels - 1);
+  std::iota(outer.begin(), outer.end(), 0);
+  known["boxes"] = groups_at(nested, {levels - 1});
+  known["rails"] = groups_at(nested, outer);
+}
+
+// The groups of a machine that have names.
+NamedGroups named_groups(const std::string& spec) {
+  NamedGroups known;
+  const std::size_t colon = spec.find(':');
+  const std::string kind = spec.substr(0, colon);
+  const bool grid = colon != std::string::npos && (kind == "mesh" || kind == "torus");
+  if (grid)
+    if (const std::vector<int> sides = spec_sizes("topology " + spec, spec.substr(colon + 1));
+        sides.size() == 2) {
+      // Rank = row x columns + column, so the ranks of a row differ in the last digit alone.
+      const Nesting nested{.names = {"column", "row"}, .fan_outs = sides};
+      known["row"] = groups_at(nested, {1});
+      known["column"] = groups_at(nested, {0});
+    }
+  if (const std::vector<int> hosts = hosts_of(spec); !hosts.empty()) {
+    known["boxes"] = by_host(hosts, false);
+    known["rails"] = by_host(hosts, true);
+  }
+  if (const std::optional<Nesting> nested = nesting_if_any(spec)) add_levels(*nested, !grid, known);
+  return known;
+}
+
+// "rows" is as good as "row".
+std::string usual(const std::string& name) {
+  static const std::map<std::string, std::string> others = {
+      {"rows", "row"}, {"columns", "column"}, {"box", "boxes"}, {"rail", "rails"}};
+  const auto at = others.find(name);
+  return at == others.end() ? name : at->second;
+}
+
+// One of them, in words: "row", "box".
+std::string singular(const std::string& name) {
+  return name == "boxes" ? "box" : name == "rails" ? "rail" : name;
+}
+
+// Removed ranks are left out, and those after them have moved up.
+Groups without(const Groups& groups, const std::vector<Rank>& missing) {
+  Groups left;
+  for (const std::vector<Rank>& group : groups) {
+    std::vector<Rank> members;
+    for (const Rank n : group) {
+      // Each removed rank below n moves it down by one.
+      const auto before = std::ranges::lower_bound(missing, n);
+      if (before == missing.end() || *before != n)
+        members.push_back(n - static_cast<Rank>(before - missing.begin()));
+    }
+    if (!members.empty()) left.push_back(std::move(members));
+  }
+  return left;
+}
+
+// Named groups hold every rank, of the machine that has the name.
+int members(const Groups& groups) {
+  std::size_t all = 0;
+  for (const std::vector<Rank>& group : groups) all += group.size();
+  return static_cast<int>(all);
+}
+
+Groups groups_named(const std::string& name, const Topology& topology, const CollectiveOptions& options) {
+  const std::string& spec = options.machine.empty() ? topology.name : options.machine;
+  std::vector<std::string> known;
+  if (is_machine(spec)) {
+    const NamedGroups named = named_groups(spec);
+    if (const auto groups = named.find(usual(name)); groups != named.end()) {
+      Groups left = without(groups->second, ranks_gone(options.changes));
+      // A machine that was changed in another manner has other ranks than the name stands for: it is refused.
+      if (members(left) == topology.ranks) return left;
+    } else {
+      for (const auto& [each, groups_of_it] : named) known.push_back(each);
+    }
+  }
+  throw InputError(
+      "--groups", "'" + name.substr(0, 60) + "' is not a kind of group of " + spec.substr(0, 60),
+      did_you_mean(name, known,
+                   known.empty() ? "it has none with a name: give ranks, such as '0,1;2,3'"
+                                 : "use one of " + joined(known) + ", or ranks, such as '0,1;2,3'"));
+}
+
+// Lists of ranks have no letters.
+bool is_name(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
+}
+
+Groups groups_in(const Topology& topology, const CollectiveOptions& options) {
+  const std::string& text = options.groups;
+  if (is_name(text)) return groups_named(text, topology, options);
+  Groups groups;
+  std::vector<bool> taken(topology.ranks, false);
+  for (const std::string& each : parts_of(text, ';')) {
+    groups.push_back(ranks_in("--groups", each, topology));
+    for (const Rank n : groups.back()) {
+      if (taken[n])
+        throw InputError("--groups", fmt::format("rank {} is in two groups", n), "name each rank once");
+      taken[n] = true;
+    }
+  }
+  return groups;
+}
+
+// One row per group; of alltoallv one row per source.
+Rows rows_in(const std::string& text) {
+  Rows rows;
+  std::size_t all = 0;
+  for (const std::string& row : parts_of(text, ';')) {
+    rows.emplace_back();
+    for (const std::string& each : parts_of(row, ',')) {
+      const std::optional<int> count = number_in(each);
+      if (!count || *count > kMostCount)
+        throw InputError("--counts",
+                         each.empty() ? "'" + row.substr(0, 40) + "' lacks a count"
+                                      : "'" + each.substr(0, 40) + "' is not a count of chunks",
+                         fmt::format("use 0 to {}, with commas between", kMostCount));
+      rows.back().push_back(*count);
+    }
+    all += rows.back().size();
+    if (all > kMostCounts) throw InputError("--counts", "are too many", "a million are the most");
+  }
+  return rows;
+}
+
+// [1, 2, 3] is one row, [[1, 2], [3, 4]] is two.
+Rows rows_of_file(const std::string& file) {
+  const JsonReader json = parse_json(read_file(file), file);
+  const auto counts = [](const JsonReader& row) {
+    std::vector<int> result;
+    for (std::size_t i = 0; i < row.size(kMostCounts); ++i)
+      result.push_back(row.at(i).integer(0, kMostCount));
+    return result;
+  };
+  if (json.size(kMostCounts) == 0) json.fail("is empty", "list a count for each rank");
+  if (!json.at(0).is_array()) return {counts(json)};
+  Rows rows;
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < json.size(kMostCounts); ++i) {
+    rows.push_back(counts(json.at(i)));
+    all += rows.back().size();
+    if (all > kMostCounts) json.fail("has too many counts", "a million are the most");
+  }
+  return rows;
+}
+
+// By group, the rows of a matrix one after the other. A value that is given once is for all groups. An
+// alltoallv has a row for each source (`pairs`), every other kind one row for each group.
+Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
+  const Rows given = names_a_file(text) ? rows_of_file(text) : rows_in(text);
+  const bool pairs = row_of(kind).before == Participants::Each && row_of(kind).after == Participants::Each;
+  const std::size_t once = pairs ? groups.front().size() : 1;
+  std::size_t all = 0;
+  for (const std::vector<Rank>& group : groups) all += pairs ? group.size() : 1;
+  if (given.size() != once && given.size() != all)
+    throw InputError("--counts", fmt::format("have {}", counted(std::ssize(given), "row")),
+                     pairs ? fmt::format("give a row for each of {} sources, with ';' between", all)
+                           : fmt::format("give one for all groups, or {}, one a group", all));
+  Rows counts;
+  std::size_t at = 0;
+  for (const std::vector<Rank>& group : groups) {
+    if (given.size() == once) at = 0;
+    counts.emplace_back();
+    for (std::size_t row = 0; row < (pairs ? group.size() : 1); ++row, ++at) {
+      if (at >= given.size() || given[at].size() != group.size())
+        throw InputError("--counts",
+                         at < given.size()
+                             ? fmt::format("row {} has {}", at, counted(std::ssize(given[at]), "count"))
+                             : "have no row for each rank of a group",
+                         fmt::format("give {}: one for each rank of the group", group.size()));
+      counts.back().insert(counts.back().end(), given[at].begin(), given[at].end());
+    }
+  }
+  return counts;
+}
+
+// "allgatherv" requires counts, and counts require such a name: neither is guessed from the other.
+CollectiveKind kind_asked(const std::string& name, const std::string& counts) {
+  if (const std::optional<CollectiveKind> kind = kind_with_counts(name)) {
+    if (counts.empty())
+      throw InputError("collective " + name, "has a count of chunks for each rank",
+                       "add --counts, such as 3,1,0,2");
+    return *kind;
+  }
+  const CollectiveKind kind = known_kind(name);
+  if (!counts.empty())
+    throw InputError(
+        "--counts", "are for " + joined(counted_names()),
+        row_of(kind).counted.empty() ? "leave them out" : "use " + std::string(row_of(kind).counted));
+  return kind;
+}
+
+// Its number in each group, so it has to exist in the smallest one.
+int root_of(const GroupQuestion& asked, const std::string& name, const CollectiveOptions& options) {
+  if (!options.root) return 0;
+  if (!is_rooted(asked.kind)) throw InputError("--root", name + " has no root", "leave it out");
+  std::size_t least = asked.groups.front().size();
+  for (const std::vector<Rank>& group : asked.groups) least = std::min(least, group.size());
+  const Rank root = *options.root;
+  if (root >= 0 && root < static_cast<Rank>(least)) return root;
+  if (options.group.empty() && options.groups.empty())
+    throw InputError("collective " + name, fmt::format("root {} is not a rank", root),
+                     fmt::format("use 0 to {}", least - 1));
+  throw InputError("--root", fmt::format("root {} is not a rank of a group of {}", root, least),
+                   fmt::format("it counts within the group: use 0 to {}", least - 1));
+}
+
+// Is any of the groups or counts given?
+bool names_groups(const CollectiveOptions& options) {
+  return !options.group.empty() || !options.groups.empty() || !options.counts.empty();
+}
+
+// A kind by name ("allgather"), or one with counts ("allgatherv"), over the groups that the options name, or
+// over all ranks. Throws InputError.
+GroupQuestion group_question(const std::string& collective, const Topology& topology,
+                             const CollectiveOptions& options) {
+  GroupQuestion asked{.kind = kind_asked(collective, options.counts)};
+  if (!options.group.empty() && !options.groups.empty())
+    throw InputError("--groups", "and --group are given", "give one of them");
+  if (!options.group.empty()) {
+    asked.groups = {ranks_in("--group", options.group, topology)};
+  } else if (!options.groups.empty()) {
+    asked.groups = groups_in(topology, options);
+    if (is_name(options.groups)) asked.groups_name = singular(usual(options.groups));
+  } else {
+    const RankSet all = RankSet::all(topology.ranks);
+    asked.groups = {{all.begin(), all.end()}};
+  }
+  asked.root = root_of(asked, collective, options);
+  if (!options.counts.empty()) asked.counts = counts_of(asked.kind, asked.groups, options.counts);
+  return asked;
+}
 
 Collective reachable(const Topology& topology, Collective collective) {
   // Throws if a chunk has no path to its destination.

@@ -1,10 +1,10 @@
 // From names and files to the nouns.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "api/collective_options.h"
 #include "ir/catalogue.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -13,12 +13,29 @@
 
 namespace chorale {
 
+// Of a collective by name: the participants, and the counts of each.
+struct CollectiveOptions {
+  std::optional<Rank> root = {};  // of a name that has one; in groups its number in each
+  // Order of its sums (ir/sum_order.h): "agreed"; "free"; "fixed", along a tree that suits the machine
+  // (construct/fixed_order.h); or a tree, "((0 1) (2 3))". If given, it replaces the order of a collective
+  // from a file.
+  std::string order = {};
+  std::string group = {};  // these ranks only, numbered as they come: "3,11,19"; the others may relay
+  std::string groups =
+      {};  // several at once: "0,1,2;3,4,5", or a name: "row", "column", "boxes", "rails", a level
+  std::string counts =
+      {};  // chunks of each rank, "3,1,0,2", of alltoallv one row per source; or a JSON file of them
+  // What the machine was made from, in which names of groups are looked up; "": the machine's own name.
+  std::string machine = {};
+  MachineChanges changes = {};
+};
+
 // A machine by name ("dgx1", "torus:4x4": known_machines()) or from a file (names_a_file, ir/files.h): JSON
 // (docs/formats.md), or what another tool describes (docs/topologies.md), without switches: each path through
 // them becomes a link. Changes (failed links, removed ranks) are made to the machine as it is described, with
 // its switches.
 Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
-// The same of a machine as it is described, with its switches (api/import.h).
+// The same of a machine as it is described, with its switches (api/machines.h).
 Topology machine(const Topology& described, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk per block. Every chunk can reach its

@@ -3,15 +3,23 @@
 // machines (library/machines.h). Each table is made once.
 #include "api/library.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
 
 #include "api/compile.h"
 #include "api/inputs.h"
+#include "api/machines.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "ir/json_fields.h"
 #include "library/spec.h"
+#include "pages/page.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
 #include "pareto/space_check.h"
@@ -180,6 +188,167 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
 
 Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
   return exported(file, name, question, taker(), printers());
+}
+
+// A library built with failures has entries named "M without link 0-1". They are grouped by answer: failures
+// that leave equal machines, but for the numbers of ranks, share one, and so become one row that counts them.
+
+namespace {
+
+double value_of(long long rounds, long long chunks) {
+  return static_cast<double>(rounds) / static_cast<double>(chunks);
+}
+
+// Rounds per chunk of the best point, and that no schedule has fewer than; 0 where there is none.
+struct BestRate {
+  double found = 0, bound = 0;
+};
+
+BestRate rate_of(const Result& result) {
+  BestRate rate;
+  const Rate bound = rate_bound(result);
+  rate.bound = value_of(bound.rounds, bound.chunks);
+  for (const Point& point : result.points) {
+    const double rounds = value_of(point.cost.rounds, point.cost.chunks);
+    if (rate.found == 0 || rounds < rate.found) rate.found = rounds;
+  }
+  return rate;
+}
+
+// 0 where the whole is not known.
+double share(double of, double by) {
+  return by > 0 ? of / by : 0;
+}
+
+}  // namespace
+
+// Two passes: whole machines are needed as the denominator, and the file may have them after their failures.
+// Of equivalent failures the shortest name represents the row, then the first in the alphabet.
+std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) {
+  std::map<std::pair<std::string, std::string>, BestRate> whole;  // by machine and collective
+  std::vector<std::pair<FailureRow, BestRate>> found;
+  file.each([&](const StoredAnswer& stored) {
+    std::optional<BestRate> rate;
+    std::map<std::pair<std::string, std::string>, FailureRow> rows;
+    for (const AnswerPlace& place : stored.places) {
+      // The table is of whole machines: their groups are machines of their own in a library.
+      if (place.group != "all") continue;
+      // An answer is verified as it is taken: once, and only where it has such a place.
+      if (!rate) rate = rate_of(taken(stored, name).result);
+      const NamedChanges named = split_failure(place.machine);
+      const std::pair at{named.machine, place.collective};
+      if (named.failure.empty()) {
+        whole[at] = *rate;
+        continue;
+      }
+      FailureRow& row = rows[at];
+      if (row.alike++ == 0 ||
+          std::pair(named.failure.size(), named.failure) < std::pair(row.failure.size(), row.failure))
+        row.failure = named.failure;
+      row.machine = named.machine;
+      row.collective = place.collective;
+      row.rounds_per_chunk = rate->found;
+      row.of_bound = share(rate->bound, rate->found);
+    }
+    for (const auto& [at, row] : rows) found.emplace_back(row, *rate);
+  });
+  std::vector<FailureRow> rows;
+  for (auto& [row, rate] : found) {
+    if (const auto before = whole.find({row.machine, row.collective}); before != whole.end()) {
+      row.of_whole = share(before->second.found, rate.found);
+      row.most_of_whole = share(before->second.bound, rate.bound);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::ranges::sort(rows, {}, [](const FailureRow& row) {
+    return std::tuple(row.machine, row.collective, -row.alike, row.failure);
+  });
+  return rows;
+}
+
+std::string to_json(const std::vector<FailureRow>& rows) {
+  return json_file("chorale_failures", 1, "rows", rows);
+}
+
+// The HTML report of a library: its contents as JSON text, without links and schedules, since a library has
+// thousands of places. Answers are verified as they are taken. A measured point of -1 is the collective of
+// the library that carried the messages.
+
+namespace {
+
+// From 1 KiB to 1 GiB, of messages: for answers without predicted times.
+const std::vector<std::int64_t> kSizes = {1 << 10, 1 << 13, 1 << 16, 1 << 19,
+                                          1 << 22, 1 << 25, 1 << 28, 1 << 30};
+
+std::vector<JsonText> points_of(const Result& result) {
+  std::vector<JsonText> points;
+  for (const Point& point : result.points)
+    points.push_back(json_object("steps", point.cost.steps, "rounds", point.cost.rounds, "chunks",
+                                 point.cost.chunks, "origin", origin(point), "proven", point.proven));
+  return points;
+}
+
+// Predicted again, at the sizes for which times are stored, else at kSizes. Stored sizes are of blocks, and
+// those of the page of messages.
+std::vector<JsonText> rows_of(const StoredAnswer& stored, const Result& result) {
+  const MessageShape message = message_shape(result.collective);
+  std::vector<std::int64_t> sizes;
+  for (const PredictedTime& time : stored.predicted)
+    if (time.bytes > 0) sizes.push_back(size_of_block(message, time.bytes));
+  std::vector<JsonText> rows;
+  for (const SizeRow& row : best_by_size(result, sizes.empty() ? kSizes : sizes))
+    rows.push_back(json_object("bytes", row.message_bytes, "point", row.point, "us", row.us, "algbw",
+                               row.algbw_gbs, "busbw", row.busbw_gbs, "least_us", row.least_us));
+  return rows;
+}
+
+std::vector<JsonText> measured_of(const StoredAnswer& stored, const Result& result) {
+  const MessageShape message = message_shape(result.collective);
+  std::vector<JsonText> rows;
+  for (const MeasuredTime& time : stored.measured)
+    rows.push_back(json_object("over", time.over, "point", time.point, "bytes",
+                               size_of_block(message, time.bytes), "median_us", time.median_us, "least_us",
+                               time.least_us, "most_us", time.most_us, "times", time.times));
+  return rows;
+}
+
+}  // namespace
+
+std::string to_page(AnswerFile& file, const std::string& name) {
+  std::vector<std::pair<AnswerPlace, std::string>> places;
+  int answers = 0;
+  file.each([&](const StoredAnswer& stored) {
+    ++answers;
+    const Result result = taken(stored, name).result;
+    // The places of an answer differ in names and numbers alone, so the rest of their text is made once.
+    const std::string shared =
+        json_object("rooted", is_rooted(result.collective.kind), "complete", result.complete, "stopped",
+                    name_of(result.stopped), "points", points_of(result), "rows", rows_of(stored, result),
+                    "measured", measured_of(stored, result))
+            .text;
+    for (const AnswerPlace& place : stored.places) {
+      std::string text = json_object("machine", place.machine, "group", place.group, "members", place.members,
+                                     "collective", place.collective, "ranks", place.ranks, "root", place.root)
+                             .text;
+      text.back() = ',';  // one object of both
+      places.emplace_back(place, text + shared.substr(1));
+    }
+  });
+  // Machine by machine, larger groups first.
+  std::ranges::stable_sort(places, {}, [](const auto& each) {
+    const AnswerPlace& place = each.first;
+    return std::tuple(place.machine, -place.ranks, place.group, place.members, place.collective, place.root);
+  });
+  std::vector<JsonText> texts;
+  std::size_t bytes = 0;
+  for (auto& [place, text] : places) {
+    bytes += text.size() + 2;
+    if (bytes > kMaxPageData) break;
+    texts.push_back({std::move(text)});
+  }
+  return filled_page(
+      Page::Library, "library " + name + " - Chorale",
+      json_object("library", name, "answers", answers, "all_places", places.size(), "places", texts).text);
 }
 
 }  // namespace chorale

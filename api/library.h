@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/levels.h"
+#include "ir/fields.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
 #include "library/build.h"
@@ -75,5 +75,32 @@ BuildReport build_library(AnswerFile&, const std::vector<LibraryQuestion>&, cons
 // What is in a library as others read it. `name` is what errors call the file. Throws InputError where there
 // is nothing to be written.
 Exported export_answers(AnswerFile&, const std::string& name, const ExportQuestion&);
+
+// Failures that leave equal machines, but for the numbers of ranks and links (as those do that a symmetry
+// carries to each other), and one collective after them.
+struct FailureRow {
+  std::string machine = {};     // before
+  std::string collective = {};  // name
+  std::string failure = {};     // the first: "link 0-1", "rank 3"
+  int alike = 0;                // how many there are
+  double rounds_per_chunk = 0;  // of the best point; 0: there is none
+  double of_bound = 0;          // its rate as a share of what is not excluded; 1: proven; 0: no bound
+  double of_whole = 0;          // its rate as a share of that of the best point before; 0: not known
+  double most_of_whole = 0;     // the share that the failure leaves, by the bounds of both machines
+};
+template <>
+struct Fields<FailureRow> {
+  using F = FailureRow;
+  static constexpr auto all =
+      plain_fields<&F::machine, &F::collective, &F::failure, &F::alike, &F::rounds_per_chunk, &F::of_bound,
+                   &F::of_whole, &F::most_of_whole>();
+};
+
+// By machine and collective, then by decreasing number. `name` is what errors call the file. Throws
+// InputError for answers that are wrong; none: it was built without failures.
+std::vector<FailureRow> failure_rows(AnswerFile&, const std::string& name);
+
+// {"chorale_failures": 1, "rows": [fields of FailureRow]}; docs/formats.md.
+std::string to_json(const std::vector<FailureRow>&);
 
 }  // namespace chorale

@@ -8,7 +8,7 @@
 #include <charconv>
 
 #include "api/inputs.h"
-#include "api/levels.h"
+#include "api/machines.h"
 #include "construct/repair.h"
 #include "ir/error.h"
 #include "ir/schedule_cost.h"

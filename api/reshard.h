@@ -114,7 +114,7 @@ struct Resharding {
   std::vector<double> link_bytes = {};  // by link of the machine, of this plan
 };
 
-// `host` by rank (api/levels.h: hosts_of); empty: not known. Throws InputError where nothing has to move.
+// `host` by rank (api/machines.h: hosts_of); empty: not known. Throws InputError where nothing has to move.
 Resharding reshard(const Topology&, const ReshardQuestion&, const std::vector<int>& host,
                    const FrontierOptions& = {});
 

@@ -1,4 +1,4 @@
-// The tables and sentences are the API's (jobs/comparison_report.cpp), which Python and the page show, too;
+// The tables and sentences are the API's (jobs/compare.cpp), which Python and the page show, too;
 // here they are laid out. A figure needs two curves: of machines without --sizes there are none, which is bad
 // input, but a limit that came before them is not.
 #include <fmt/format.h>

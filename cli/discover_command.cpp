@@ -1,8 +1,8 @@
-// The machine that this runs on, by files that the environment names and what api/import.h finds by itself.
+// The machine that this runs on, by files that the environment names and what api/machines.h finds by itself.
 #include <cstdlib>
 #include <filesystem>
 
-#include "api/import.h"
+#include "api/machines.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "ir/error.h"

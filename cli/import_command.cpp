@@ -1,5 +1,5 @@
 // Files are read here and handed over with their names, which errors cite.
-#include "api/import.h"
+#include "api/machines.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "ir/files.h"

@@ -10,7 +10,6 @@
 #include <map>
 #include <set>
 
-#include "api/failures.h"
 #include "api/inputs.h"
 #include "api/library.h"
 #include "cli/commands.h"

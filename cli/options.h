@@ -11,8 +11,8 @@
 
 #include "api/compile.h"
 #include "api/compose.h"
-#include "api/import.h"
 #include "api/inputs.h"
+#include "api/machines.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/search.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/inputs.h"
-#include "api/levels.h"
+#include "api/machines.h"
 #include "api/reshard.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"

@@ -9,7 +9,7 @@
 #include <ranges>
 
 #include "api/inputs.h"
-#include "api/levels.h"
+#include "api/machines.h"
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"

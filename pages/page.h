@@ -4,8 +4,8 @@
 //   Result   a result, or a machine (html.h)
 //   Place    what 'place --json' writes: matrices with their times, and the groups of each step
 //   Tune     what 'tune --json' writes: schedules by their times, what each is made of, the tree of them
-//   Library  the choice for each entry and size, and where measurements contradict it (api/library_page.cpp)
-//   Compare  figures over message size, sentences, and tables (jobs/comparison_report.cpp)
+//   Library  the choice for each entry and size, and where measurements contradict it (api/library.cpp)
+//   Compare  figures over message size, sentences, and tables (jobs/compare.cpp)
 #pragma once
 
 #include <cstddef>
