@@ -19,38 +19,16 @@ KNOWN = "known are PyTorch's profiler and flight recorder, Chakra, NCCL's inspec
 MOST_RANKS = 1 << 30
 MOST_BYTES = 1 << 50
 
-# Blocks of the larger buffer of a rank: one, or as many as ranks.
-HAS_BLOCKS = {
-    "broadcast": False,
-    "scatter": True,
-    "gather": True,
-    "allgather": True,
-    "alltoall": True,
-    "reduce": False,
-    "reducescatter": True,
-    "allreduce": False
-}
+# Those of which the larger buffer of a rank has one block, and as many as ranks.
+_ONE_BLOCK = {"broadcast", "reduce", "allreduce"}
+_BLOCKS = {"scatter", "gather", "allgather", "alltoall", "reducescatter"}
 
-# Of an element, by the names that PyTorch gives types in traces.
+# By the bytes of an element, names that PyTorch gives types in traces.
 _TYPES = {
-    "float": 4,
-    "double": 8,
-    "half": 2,
-    "bfloat16": 2,
-    "int": 4,
-    "long": 8,
-    "long int": 8,
-    "short": 2,
-    "short int": 2,
-    "char": 1,
-    "signed char": 1,
-    "byte": 1,
-    "unsigned char": 1,
-    "bool": 1,
-    "float32": 4,
-    "float64": 8,
-    "complexfloat": 8,
-    "int64": 8
+    1: {"char", "signed char", "byte", "unsigned char", "bool"},
+    2: {"half", "bfloat16", "short", "short int"},
+    4: {"float", "int", "float32"},
+    8: {"double", "long", "long int", "float64", "complexfloat", "int64"}
 }
 
 # Of ncclDataType_t, by number: signed and unsigned of 8, 32 and 64 bits, half, float, double, bfloat16, and
@@ -82,7 +60,7 @@ def collective(name: str) -> Optional[str]:
     for form in ("intotensor", "tensor", "single", "block"):
         name = name.removesuffix(form)
     name = "broadcast" if name == "bcast" else name
-    return name if name in HAS_BLOCKS else None
+    return name if name in _ONE_BLOCK | _BLOCKS else None
 
 
 def _whole_bytes(number: float, where: str) -> int:
@@ -247,7 +225,9 @@ def _listed_ranks(json_object: Any, key: str) -> List[int]:
 def _type_bytes(name: Any) -> int:
     """0: not known."""
     name = name.lower().removeprefix("c10::") if isinstance(name, str) else ""
-    return 1 if name.startswith(("float8", "f8")) else _TYPES.get(name, 0)
+    if name.startswith(("float8", "f8")):
+        return 1
+    return next((size for size, names in _TYPES.items() if name in names), 0)
 
 
 def _elements(dims: Any) -> float:
@@ -403,7 +383,7 @@ def _read_nccl_log(file: str, text: str, tally: Tally) -> None:
         ranks = _required(after("[nranks="), "a number of ranks", where, MOST_RANKS)
         if kind >= len(_NCCL_TYPES):  # of a later NCCL: without its size the bytes are not known
             raise InputError(f"{where}: datatype {kind} is not known")
-        blocks = ranks if HAS_BLOCKS.get(collective(operation) or "") else 1
+        blocks = ranks if collective(operation) in _BLOCKS else 1
         # A communicator has an address in each process: by its ranks they are alike.
         tally.add(
             process,
