@@ -16,12 +16,12 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <queue>
 #include <utility>
 
 #include "bounds/clp.h"
 #include "bounds/integer_prices.h"
 #include "bounds/machine_colours.h"
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -115,50 +115,24 @@ class ColourPrices {
       for (int g : limits_of_[l]) cost[l] += w[g];
     }
     for (const Bundle& bundle : bundles_) {
-      std::vector<LinkId> over;
-      std::vector<Rank> order;
-      cheapest_paths(bundle.from, cost, over, order);
+      const CheapestPaths<double> paths = cheapest_paths(
+          topology_.ranks, bundle.from, 0.0, kNoLimit, [&](Rank n, double so_far, const auto& reach) {
+            for (LinkId l : leaving_[n]) reach(topology_.links[l].dst, l, so_far + cost[l]);
+          });
       std::vector<double> carried(topology_.ranks, 0);
       for (const auto& [d, count] : bundle.to) carried[d] += static_cast<double>(count * bundle.times);
       // Farthest first: when a rank is processed, all that goes through it has been added to what it needs
       // itself, and its one link towards the source carries the sum. So a tree is walked once, whatever the
       // number of destinations.
-      for (auto n = order.rbegin(); n != order.rend(); ++n) {
-        if (over[*n] < 0) continue;
-        carried[topology_.links[over[*n]].src] += carried[*n];
-        use[colours_.link[over[*n]]] += carried[*n];
-        for (int g : limits_of_[over[*n]]) use[g] += carried[*n];
+      for (auto n = paths.order.rbegin(); n != paths.order.rend(); ++n) {
+        const LinkId over = paths.by[*n];
+        if (over < 0) continue;
+        carried[paths.before[*n]] += carried[*n];
+        use[colours_.link[over]] += carried[*n];
+        for (int g : limits_of_[over]) use[g] += carried[*n];
       }
     }
     return use;
-  }
-
-  // Dijkstra: the last link of each rank's path, -1 for sources, and the ranks as they were reached.
-  void cheapest_paths(const RankSet& from, const std::vector<double>& cost, std::vector<LinkId>& over,
-                      std::vector<Rank>& order) const {
-    std::vector<double> paid(topology_.ranks, -1);
-    std::vector<bool> done(topology_.ranks, false);
-    over.assign(topology_.ranks, -1);
-    using Entry = std::pair<double, Rank>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-    for (Rank n : from) {
-      paid[n] = 0;
-      queue.push({0, n});
-    }
-    while (!queue.empty()) {
-      const Rank n = queue.top().second;
-      queue.pop();
-      if (done[n]) continue;
-      done[n] = true;
-      order.push_back(n);
-      for (LinkId l : leaving_[n]) {
-        const Rank m = topology_.links[l].dst;
-        if (done[m] || (paid[m] >= 0 && paid[m] <= paid[n] + cost[l])) continue;
-        paid[m] = paid[n] + cost[l];
-        over[m] = l;
-        queue.push({paid[m], m});
-      }
-    }
   }
 
   // The prices that show the most, by the paths met so far; `at_most` is that bound.

@@ -13,8 +13,9 @@
 #include <climits>
 #include <functional>
 #include <map>
-#include <queue>
 #include <utility>
+
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -56,9 +57,16 @@ class PathCosts {
   }
 
   std::vector<std::int64_t> from(const RankSet& sources) const {
+    if (!timed_)
+      return cheapest_paths(topology_.ranks, sources, std::int64_t{0}, kUnreached,
+                            [&](Rank n, std::int64_t so_far, const auto& reach) {
+                              for (int i = first_[n]; i < first_[n + 1]; ++i)
+                                reach(topology_.links[out_[i]].dst, out_[i],
+                                      so_far + weights_.front()[out_[i]]);
+                            })
+          .cost;
     std::vector<std::int64_t> cost(topology_.ranks, kUnreached);
     for (Rank n : sources) cost[n] = 0;
-    if (!timed_) return settle(std::move(cost), sources);
     for (const std::vector<std::int64_t>& w : weights_) {
       // Waiting is free, so costs only fall from step to step; moves read what was so before the step, or a
       // chunk would go over two links in it.
@@ -73,27 +81,6 @@ class PathCosts {
   }
 
  private:
-  // Dijkstra.
-  std::vector<std::int64_t> settle(std::vector<std::int64_t> cost, const RankSet& sources) const {
-    using Entry = std::pair<std::int64_t, Rank>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-    for (Rank n : sources) queue.push({0, n});
-    while (!queue.empty()) {
-      const auto [c, n] = queue.top();
-      queue.pop();
-      if (c > cost[n]) continue;
-      for (int i = first_[n]; i < first_[n + 1]; ++i) {
-        const Rank m = topology_.links[out_[i]].dst;
-        const std::int64_t through = c + weights_.front()[out_[i]];
-        if (through < cost[m]) {
-          cost[m] = through;
-          queue.push({through, m});
-        }
-      }
-    }
-    return cost;
-  }
-
   const Topology& topology_;
   const bool timed_;
   std::vector<std::vector<std::int64_t>> weights_ = {};  // by step, by link

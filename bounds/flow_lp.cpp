@@ -19,9 +19,9 @@
 #include <cassert>
 #include <map>
 #include <numeric>
-#include <queue>
 
 #include "bounds/integer_prices.h"
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -62,19 +62,9 @@ std::vector<int> FlowProgram::distances(const RankSet& from, bool backwards) con
   std::vector<std::vector<Rank>> next(topology_.ranks);
   for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l)
     backwards ? next[head(l)].push_back(tail(l)) : next[tail(l)].push_back(head(l));
-  std::vector<int> distance(topology_.ranks, -1);
-  std::queue<Rank> queue;
-  for (Rank n : from) {
-    if (distance[n] < 0) queue.push(n);
-    distance[n] = 0;
-  }
-  for (; !queue.empty(); queue.pop())
-    for (Rank m : next[queue.front()])
-      if (distance[m] < 0) {
-        distance[m] = distance[queue.front()] + 1;
-        queue.push(m);
-      }
-  return distance;
+  return fewest_hops(topology_.ranks, from, [&](Rank n, const auto& reach) {
+    for (Rank m : next[n]) reach(m);
+  });
 }
 
 // The rows of capacities come first, layer by layer, links before limits: prices() reads their duals.

@@ -27,6 +27,7 @@
 #include "bounds/machine_colours.h"
 #include "bounds/ports.h"
 #include "graph/max_flow.h"
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -118,19 +119,13 @@ class Folded {
     from_supply_ = distances(suppliers, false);
   }
 
-  std::vector<int> distances(std::vector<int> queue, bool backwards) const {
+  std::vector<int> distances(const std::vector<int>& from, bool backwards) const {
     std::vector<std::vector<int>> next(nodes());
     for (const Arc& arc : arcs_)
       backwards ? next[arc.to].push_back(arc.from) : next[arc.from].push_back(arc.to);
-    std::vector<int> distance(nodes(), -1);
-    for (int k : queue) distance[k] = 0;
-    for (std::size_t i = 0; i < queue.size(); ++i)
-      for (int k : next[queue[i]])
-        if (distance[k] < 0) {
-          distance[k] = distance[queue[i]] + 1;
-          queue.push_back(k);
-        }
-    return distance;
+    return fewest_hops(nodes(), from, [&](int k, const auto& reach) {
+      for (int to : next[k]) reach(to);
+    });
   }
 
   const bool turned_;

@@ -16,7 +16,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -27,6 +26,7 @@
 #include "construct/rings.h"
 #include "construct/send_graph.h"
 #include "construct/spreading.h"
+#include "graph/paths.h"
 #include "ir/error.h"
 
 namespace chorale {
@@ -125,34 +125,15 @@ class Planner {
     return plan;
   }
 
-  // From the nearest of some ranks to each: what it costs, and the last link.
-  struct Ways {
-    std::vector<double> cost;
-    std::vector<LinkId> by;
-  };
-  // Dijkstra's algorithm, from all of the ranks at once.
-  Ways cheapest_ways(const std::vector<Rank>& from) const {
-    Ways ways{.cost = std::vector<double>(topology_.ranks, kNever),
-              .by = std::vector<LinkId>(topology_.ranks, -1)};
-    std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> open;
-    for (const Rank n : from) open.push({ways.cost[n] = 0, n});
-    while (!open.empty()) {
-      const auto [far, n] = open.top();
-      open.pop();
-      if (far > ways.cost[n]) continue;
-      for (const LinkId l : out_[n]) {
-        const Rank to = topology_.links[l].dst;
-        if (const double next = far + price(l); next < ways.cost[to]) {
-          ways.by[to] = l;
-          open.push({ways.cost[to] = next, to});
-        }
-      }
-    }
-    return ways;
+  // From the nearest of some ranks to each.
+  CheapestPaths<double> cheapest_ways(const std::vector<Rank>& from) const {
+    return cheapest_paths(topology_.ranks, from, 0.0, kNever, [&](Rank n, double so_far, const auto& reach) {
+      for (const LinkId l : out_[n]) reach(topology_.links[l].dst, l, so_far + price(l));
+    });
   }
   // The price of the farthest destination from there.
   double reach(Rank from, const RankSet& post) const {
-    const Ways ways = cheapest_ways({from});
+    const CheapestPaths<double> ways = cheapest_ways({from});
     double most = 0;
     for (const Rank d : post) most = std::max(most, ways.cost[d]);
     return most;
@@ -181,7 +162,7 @@ class Planner {
     while (!wanting.empty()) {
       std::vector<Rank> holders;
       for (const auto& [n, after] : has) holders.push_back(n);
-      const Ways ways = cheapest_ways(holders);
+      const CheapestPaths<double> ways = cheapest_ways(holders);
       const Rank nearest = *std::ranges::min_element(wanting, {}, [&](Rank n) { return ways.cost[n]; });
       if (ways.cost[nearest] == kNever) return false;
       std::vector<LinkId> way;

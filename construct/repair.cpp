@@ -14,7 +14,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <queue>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +21,7 @@
 #include "construct/retiming.h"
 #include "construct/spreading.h"
 #include "construct/work_budget.h"
+#include "graph/paths.h"
 #include "ir/tidy.h"
 #include "semantics/verify.h"
 
@@ -113,29 +113,14 @@ class Regrowth {
   // The cheapest path from what stands to the rank. Ranks on it are detached from their old parents. What
   // hangs below these stays with them.
   bool hang(Rank to, CopyForest& forest, const std::vector<bool>& stands) {
-    std::vector<double> price(topology_.ranks, -1);
-    std::vector<LinkId> into(topology_.ranks, -1);
-    using Reached = std::pair<double, Rank>;
-    std::priority_queue<Reached, std::vector<Reached>, std::greater<>> next;
+    std::vector<Rank> standing;
     for (Rank n = 0; n < topology_.ranks; ++n)
-      if (stands[n]) {
-        price[n] = 0;
-        next.push({0, n});
-      }
-    while (!next.empty()) {
-      const auto [paid, n] = next.top();
-      next.pop();
-      if (paid > price[n]) continue;
-      if (n == to) break;
-      for (LinkId l : wires_.out_of(n)) {
-        const Rank m = topology_.links[l].dst;
-        const double with = paid + load_.price(l) + kHop;
-        if (price[m] >= 0 && price[m] <= with) continue;
-        price[m] = with;
-        into[m] = l;
-        next.push({with, m});
-      }
-    }
+      if (stands[n]) standing.push_back(n);
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const std::vector<LinkId> into =
+        cheapest_paths(topology_.ranks, standing, 0.0, kNever, [&](Rank n, double so_far, const auto& reach) {
+          for (LinkId l : wires_.out_of(n)) reach(topology_.links[l].dst, l, so_far + load_.price(l) + kHop);
+        }).by;
     if (into[to] < 0) return false;
     for (Rank n = to; !stands[n]; n = topology_.links[into[n]].src) {
       if (forest[n]) load_.add(forest[n]->link, -1);

@@ -20,6 +20,7 @@
 #include "construct/list_scheduling.h"
 #include "construct/network.h"
 #include "construct/send_graph.h"
+#include "graph/components.h"
 
 namespace chorale {
 namespace {
@@ -80,44 +81,18 @@ class Precedences {
     value.reads.clear();
   }
 
-  // Tarjan's strongly connected components of the sends from `first` on, by orders of the second kind.
+  // Sends from `first` on are one job where orders of the second kind lead from each to the other.
   void circles(int first) {
     const int count = static_cast<int>(sends_.size()) - first;
-    job_.resize(sends_.size(), -1);
-    std::vector<int> number(count, -1), low(count, 0), open;
-    std::vector<std::pair<int, std::size_t>> calls;
-    int next = 0;
-    const auto enter = [&](int i) {
-      number[i] = low[i] = next++;
-      open.push_back(i);
-      calls.push_back({i, 0});
-    };
-    for (int root = 0; root < count; ++root) {
-      if (number[root] >= 0) continue;
-      enter(root);
-      while (!calls.empty()) {
-        auto& [i, at] = calls.back();
-        const std::vector<Precedence>& orders = after_[first + i];
-        if (at == orders.size()) {
-          const int done = i;
-          calls.pop_back();
-          if (!calls.empty()) low[calls.back().first] = std::min(low[calls.back().first], low[done]);
-          if (low[done] != number[done]) continue;
-          for (int member = -1; member != done; open.pop_back()) {
-            member = open.back();
-            job_[first + member] = jobs_;
-          }
-          ++jobs_;
-          continue;
-        }
-        const Precedence& order = orders[at++];
-        const int to = order.then - first;
-        if (order.later) continue;
-        if (number[to] < 0)
-          enter(to);
-        else if (job_[first + to] < 0)
-          low[i] = std::min(low[i], number[to]);
-      }
+    std::vector<std::vector<int>> with(count);
+    for (int i = 0; i < count; ++i)
+      for (const Precedence& order : after_[first + i])
+        if (!order.later) with[i].push_back(order.then - first);
+    const int before = jobs_;
+    for (const int component : strong_components(
+             count, [&](int i) -> const auto& { return with[i]; })) {
+      job_.push_back(before + component);
+      jobs_ = std::max(jobs_, before + component + 1);
     }
   }
 

@@ -14,11 +14,11 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <queue>
 #include <span>
 #include <utility>
 
 #include "construct/load.h"
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -111,27 +111,16 @@ class Router {
     return best;
   }
 
-  // Dijkstra's algorithm: the last link of the cheapest path to each rank, -1 where there is none. Every
-  // price is above 0, so the paths have no cycles.
+  // The last link of the cheapest path to each rank, -1 where there is none. Every price is above 0, so the
+  // paths have no cycles.
   std::vector<LinkId> cheapest_ways(const ChunkSpec& spec) const {
-    std::vector<double> cost(topology_.ranks, std::numeric_limits<double>::infinity());
-    std::vector<LinkId> back(topology_.ranks, -1);
-    std::priority_queue<std::pair<double, Rank>, std::vector<std::pair<double, Rank>>, std::greater<>> queue;
-    for (Rank n : spec.pre) queue.push({cost[n] = 0, n});
-    while (!queue.empty()) {
-      const auto [so_far, n] = queue.top();
-      queue.pop();
-      if (so_far > cost[n]) continue;
-      for (LinkId l : out_of_[n]) {
-        const Rank to = topology_.links[l].dst;
-        if (const double more = so_far + load_.price(l); more < cost[to]) {
-          cost[to] = more;
-          back[to] = l;
-          queue.push({more, to});
-        }
-      }
-    }
-    return back;
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    return cheapest_paths(topology_.ranks, spec.pre, 0.0, kNever,
+                          [&](Rank n, double so_far, const auto& reach) {
+                            for (LinkId l : out_of_[n])
+                              reach(topology_.links[l].dst, l, so_far + load_.price(l));
+                          })
+        .by;
   }
 
   const Topology& topology_;

@@ -7,7 +7,8 @@
 #include <cassert>
 #include <cmath>
 #include <functional>
-#include <queue>
+
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -25,26 +26,15 @@ bool flatter(const Cost& a, const Cost& b) {
 // Of pairs of a rank and a link: 4,096 ranks with 24,414 links.
 constexpr std::size_t kMostWork = 100'000'000;
 
-// Dijkstra's algorithm; latencies are not negative.
-// By node: the least sum of alphas on a path there from the rank.
+// By node: the least sum of alphas on a path there from the rank. Latencies are not negative.
 std::vector<double> latencies_from(const Topology& topology, const std::vector<std::vector<LinkId>>& out,
                                    Rank from) {
-  std::vector<double> least(static_cast<std::size_t>(topology.ranks), kAnySize);
-  using Reached = std::pair<double, Node>;
-  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;
-  least[from] = 0;
-  for (open.push({0.0, from}); !open.empty();) {
-    const auto [us, node] = open.top();
-    open.pop();
-    if (us > least[node]) continue;
-    for (const LinkId l : out[node]) {
-      const Link& link = topology.links[l];
-      if (us + link.alpha_us >= least[link.dst]) continue;
-      least[link.dst] = us + link.alpha_us;
-      open.push({least[link.dst], link.dst});
-    }
-  }
-  return least;
+  return cheapest_paths(topology.ranks, std::vector<Rank>{from}, 0.0, kAnySize,
+                        [&](Node n, double us, const auto& reach) {
+                          for (const LinkId l : out[n])
+                            reach(topology.links[l].dst, l, us + topology.links[l].alpha_us);
+                        })
+      .cost;
 }
 
 // Of the chunk with the longest path, or, if the pairs of ranks and links are too many to examine, of one

@@ -12,6 +12,7 @@
 
 #include "cost/busbw.h"
 #include "cost/cost.h"
+#include "graph/components.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -86,27 +87,7 @@ std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& pr
   return parts;
 }
 
-// In the order in which a depth-first search along the arcs leaves them, those that are not in `group` yet;
-// with a number there.
-void leave(const std::vector<std::vector<Node>>& arcs, Node first, int number, std::vector<int>& group,
-           std::vector<Node>& left) {
-  std::vector<std::pair<Node, std::size_t>> path = {{first, 0}};
-  group[first] = number;
-  while (!path.empty()) {
-    auto& [node, next] = path.back();
-    if (next == arcs[node].size()) {
-      left.push_back(node);
-      path.pop_back();
-      continue;
-    }
-    const Node n = arcs[node][next++];
-    if (group[n] >= 0) continue;
-    group[n] = number;
-    path.emplace_back(n, 0);
-  }
-}
-
-// Ranks that reach each other by links without a price: strongly connected components (Kosaraju).
+// Ranks that reach each other by links without a price: strongly connected components.
 std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, const Prices& prices) {
   std::vector<bool> priced(topology.links.size());
   for (std::size_t l = 0; l < prices.links.size(); ++l) priced[l] = prices.links[l] > 0;
@@ -114,20 +95,11 @@ std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, const Pric
     if (prices.limits[i] > 0)
       for (const LinkId l : topology.limits[i].links) priced[l] = true;
   const Node nodes = topology.ranks + topology.switches;
-  std::vector<std::vector<Node>> forth(nodes), back(nodes);
-  for (std::size_t l = 0; l < topology.links.size(); ++l) {
-    if (priced[l]) continue;
-    forth[topology.links[l].src].push_back(topology.links[l].dst);
-    back[topology.links[l].dst].push_back(topology.links[l].src);
-  }
-  // Along the links first; then against them, from the nodes that the first search left last. What the second
-  // search reaches from a node is a component.
-  std::vector<int> seen(nodes, -1), component(nodes, -1);
-  std::vector<Node> order, unused;
-  for (Node n = 0; n < nodes; ++n)
-    if (seen[n] < 0) leave(forth, n, 0, seen, order);
-  for (auto n = order.rbegin(); n != order.rend(); ++n)
-    if (component[*n] < 0) leave(back, *n, *n, component, unused);
+  std::vector<std::vector<Node>> heads(nodes);
+  for (std::size_t l = 0; l < topology.links.size(); ++l)
+    if (!priced[l]) heads[topology.links[l].src].push_back(topology.links[l].dst);
+  const std::vector<int> component = strong_components(
+      nodes, [&](Node n) -> const auto& { return heads[n]; });
   std::map<int, std::vector<Rank>> groups;
   for (Rank n = 0; n < topology.ranks; ++n) groups[component[n]].push_back(n);
   std::vector<std::vector<Rank>> all;

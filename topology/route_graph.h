@@ -9,11 +9,11 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <queue>
 #include <utility>
 #include <vector>
 
 #include "graph/max_flow.h"
+#include "graph/paths.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -44,15 +44,9 @@ class RouteGraph {
 
   // [rank] -> the least latency of a route to it, and the rate of the widest route.
   std::vector<RoutePair> from(Rank source) const {
-    std::vector<RoutePair> pairs(out_.size());
-    search(
-        source, [&](Node n, double alpha_us) { pairs[n].alpha_us = alpha_us; },
-        [](double so_far, const Link& link) { return so_far + link.alpha_us; }, 0.0, std::greater<>());
-    search(
-        source, [&](Node n, double gbs) { pairs[n].gbs = gbs; },
-        [](double so_far, const Link& link) { return std::min(so_far, gbs_of(link)); }, kNoRoute,
-        std::less<>());
-    pairs.resize(machine_.ranks);
+    const std::vector<double> alpha_us = latencies(source), gbs = rates(source);
+    std::vector<RoutePair> pairs;
+    for (Rank n = 0; n < machine_.ranks; ++n) pairs.push_back({.alpha_us = alpha_us[n], .gbs = gbs[n]});
     return pairs;
   }
 
@@ -102,10 +96,7 @@ class RouteGraph {
 
   // Switches on a route of least latency, in its order.
   std::vector<Node> route(Rank source, Rank to) const {
-    std::vector<double> alpha(out_.size(), kNoRoute);
-    search(
-        source, [&](Node n, double us) { alpha[n] = us; },
-        [](double so_far, const Link& link) { return so_far + link.alpha_us; }, 0.0, std::greater<>());
+    const std::vector<double> alpha = latencies(source);
     std::vector<Node> nodes;
     for (Node at = to; at != source;) {
       const auto before = std::ranges::find_if(machine_.links, [&](const Link& link) {
@@ -145,25 +136,24 @@ class RouteGraph {
     return {static_cast<double>(a), static_cast<double>(b), gbs_of(link), link.alpha_us};
   }
 
-  // Calls `reached` once for each node, with its best value.
-  template <typename Reached, typename Further, typename Worse>
-  void search(Rank source, Reached reached, Further further, double start, Worse worse) const {
-    std::vector<bool> done(out_.size(), false);
-    using Entry = std::pair<double, Node>;
-    const auto later = [&](const Entry& x, const Entry& y) { return worse(x.first, y.first); };
-    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
-    queue.push({start, source});
-    while (!queue.empty()) {
-      const auto [value, n] = queue.top();
-      queue.pop();
-      if (done[n]) continue;
-      done[n] = true;
-      reached(n, value);
-      if (n < machine_.ranks && n != source) continue;
-      for (const LinkId l : out_[n])
-        if (!done[machine_.links[l].dst])
-          queue.push({further(value, machine_.links[l]), machine_.links[l].dst});
-    }
+  // By node: the least latency of a route to it, and the rate of the widest.
+  std::vector<double> latencies(Rank source) const {
+    return search(source, 0.0, kNoRoute, std::less<>(),
+                  [](double so_far, const Link& link) { return so_far + link.alpha_us; });
+  }
+  std::vector<double> rates(Rank source) const {
+    return search(source, kNoRoute, 0.0, std::greater<>(),
+                  [](double so_far, const Link& link) { return std::min(so_far, gbs_of(link)); });
+  }
+  template <typename Better, typename Further>
+  std::vector<double> search(Rank source, double start, double none, Better better, Further further) const {
+    const auto links = [&](Node n, double so_far, const auto& reach) {
+      if (n < machine_.ranks && n != source) return;  // routes end at ranks
+      for (const LinkId l : out_[n]) reach(machine_.links[l].dst, l, further(so_far, machine_.links[l]));
+    };
+    return cheapest_paths(static_cast<int>(out_.size()), std::vector<Node>{source}, start, none, links,
+                          better)
+        .cost;
   }
 
   const Topology& machine_;

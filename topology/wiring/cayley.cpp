@@ -13,12 +13,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <queue>
 #include <utility>
 
 #include "bounds/clp.h"
+#include "graph/paths.h"
 
 namespace chorale {
 namespace {
@@ -29,43 +31,28 @@ constexpr int kMostDenominator = 60;  // of prices, as whole numbers
 // What cheapest paths from rank 0 to all others pay together, and how many hops of them are of each
 // generator.
 template <typename Price>
-struct CheapestPaths {
+struct PaidHops {
   Price paid = 0;
   std::vector<int> hops = {};
 };
 
-// Dijkstra's algorithm from rank 0. Integral prices give exact sums, which proofs need; floating-point ones
-// steer the linear program.
+// Integral prices give exact sums, which proofs need; floating-point ones steer the linear program.
 template <typename Price>
-CheapestPaths<Price> cheapest_paths(const CayleyGraph& graph, const std::vector<Price>& prices) {
+PaidHops<Price> paid_hops(const CayleyGraph& graph, const std::vector<Price>& prices) {
   const Group& group = *graph.group;
-  struct Reached {
-    Price price = -1;
-    int before = -1;
-    std::size_t by = 0;  // the generator of the last hop
-    bool done = false;
-  };
-  std::vector<Reached> reached(group.order);
-  std::priority_queue<std::pair<Price, int>, std::vector<std::pair<Price, int>>, std::greater<>> queue;
-  reached[0].price = 0;
-  queue.emplace(Price(0), 0);
-  CheapestPaths<Price> paths{.hops = std::vector<int>(prices.size(), 0)};
-  while (!queue.empty()) {
-    const auto [price, at] = queue.top();
-    queue.pop();
-    if (std::exchange(reached[at].done, true)) continue;
-    paths.paid += price;
-    for (int back = at; back != 0; back = reached[back].before) ++paths.hops[reached[back].by];
+  const auto hops = [&](int at, Price price, const auto& reach) {
     for (std::size_t g = 0; g < prices.size(); ++g)
-      for (const int hop : {graph.generators[g], int{group.inverses[graph.generators[g]]}}) {
-        const int next = group.product(at, hop);
-        const Price there = price + prices[g];
-        if (reached[next].done || (reached[next].price >= 0 && reached[next].price <= there)) continue;
-        reached[next] = {.price = there, .before = at, .by = g};
-        queue.emplace(there, next);
-      }
+      for (const int hop : {graph.generators[g], int{group.inverses[graph.generators[g]]}})
+        reach(group.product(at, hop), static_cast<int>(g), price + prices[g]);
+  };
+  const CheapestPaths<Price> paths =
+      cheapest_paths(group.order, std::array{0}, Price(0), std::numeric_limits<Price>::max(), hops);
+  PaidHops<Price> all{.hops = std::vector<int>(prices.size(), 0)};
+  for (const int n : paths.order) {
+    all.paid += paths.cost[n];
+    for (int back = n; back != 0; back = paths.before[back]) ++all.hops[paths.by[back]];
   }
-  return paths;
+  return all;
 }
 
 // How many links of a rank have the price of each generator.
@@ -91,7 +78,7 @@ std::vector<double> best_prices(const CayleyGraph& graph) {
     program.entries.push_back({normal, static_cast<int>(g), static_cast<double>(counts[g])});
   std::vector<double> prices(n, 1.0 / degree(graph));
   for (int cut = 0; cut < kMostCuts; ++cut) {
-    const CheapestPaths<double> paths = cheapest_paths(graph, prices);
+    const PaidHops<double> paths = paid_hops(graph, prices);
     const int row = program.add_row(0, kNoLimit);
     for (std::size_t g = 0; g < n; ++g)
       program.entries.push_back({row, static_cast<int>(g), static_cast<double>(paths.hops[g])});
@@ -180,7 +167,7 @@ Rate priced_bound(const CayleyGraph& graph, const std::vector<int>& prices) {
   const std::vector<int> counts = multiplicities(graph);
   long long links = 0;
   for (std::size_t g = 0; g < counts.size(); ++g) links += 1LL * counts[g] * prices[g];
-  const long long paid = cheapest_paths(graph, std::vector<long long>(prices.begin(), prices.end())).paid;
+  const long long paid = paid_hops(graph, std::vector<long long>(prices.begin(), prices.end())).paid;
   const long long divisor = std::gcd(paid, links);
   return {paid / divisor, links / divisor};
 }
