@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "ir/files.h"
-#include "ir/import_options.h"
 #include "ir/machine_changes.h"
 #include "ir/outline.h"
 #include "ir/topology.h"

@@ -9,7 +9,7 @@
 #include "ir/job_template.h"
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
-#include "ir/ranking_sentences.h"
+#include "ir/ranking.h"
 
 namespace chorale {
 

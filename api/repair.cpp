@@ -11,7 +11,7 @@
 #include "api/machines.h"
 #include "construct/repair.h"
 #include "ir/error.h"
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 
 namespace chorale {
 namespace {

@@ -15,7 +15,7 @@
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/page.h"

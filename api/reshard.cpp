@@ -18,7 +18,7 @@
 #include "api/timed_stop.h"
 #include "construct/engine.h"
 #include "ir/error.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "pareto/findings.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/switches.h"

@@ -4,7 +4,7 @@
 
 #include "api/reshard.h"
 #include "ir/error.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 
 namespace chorale {
 namespace {

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "ir/fields.h"
-#include "ir/pb_format.h"
 #include "ir/search_options.h"
 
 namespace chorale {

@@ -26,7 +26,7 @@
 #include "construct/regular_alltoall.h"
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 

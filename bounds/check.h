@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"
 

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/chunk_classes.h"
 #include "ir/collective.h"
 
 namespace chorale {

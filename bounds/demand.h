@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "ir/chunk_classes.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/topology.h"

@@ -22,7 +22,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 
 namespace chorale {
 

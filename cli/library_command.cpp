@@ -21,7 +21,7 @@
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"

@@ -21,7 +21,6 @@
 #include "cli/settings.h"
 #include "ir/elements.h"
 #include "ir/machine_changes.h"
-#include "ir/pb_format.h"
 #include "ir/place_options.h"
 #include "ir/search_options.h"
 #include "jobs/calibrate.h"

@@ -1,4 +1,4 @@
-// The text of 'place': job, sizes, sentences (ir/ranking_sentences.h), a table of matrices, and below it the
+// The text of 'place': job, sizes, sentences (ir/ranking.h), a table of matrices, and below it the
 // strategies of each with their device groups, of which the first few are listed.
 #include "cli/ranking_words.h"
 
@@ -8,7 +8,7 @@
 
 #include "api/report.h"
 #include "cli/layout.h"
-#include "ir/ranking_sentences.h"
+#include "ir/ranking.h"
 #include "ir/words.h"
 
 namespace chorale {

@@ -16,7 +16,7 @@
 #include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "library/groups.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

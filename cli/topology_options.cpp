@@ -45,7 +45,7 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   });
 }
 
-// The files that an import and a discovery write, and the options that both have (ir/import_options.h).
+// The files that an import and a discovery write, and the options that both have (ir/machine_changes.h).
 template <typename Options>
 void imported_options(CLI::App* app, Options& options) {
   file_to_write(app, "-o,--output", options.output, "Write the machine there");

@@ -1,5 +1,5 @@
 // An emitted directory is the kernel's own sources, byte for byte, and two headers of numbers: the rows of
-// ir/peer_table.h, one program right out of place, one in place. What runs in the tests is what is emitted,
+// ir/peer_program.h, one program right out of place, one in place. What runs in the tests is what is emitted,
 // so there is no second kernel to be wrong. The promise is emitted as rows, too, and the programs check every
 // element against it.
 #include "codegen/cuda_source.h"
@@ -13,7 +13,7 @@
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 #include "ir/error.h"
-#include "ir/peer_table.h"
+#include "ir/peer_program.h"
 
 namespace chorale {
 namespace {

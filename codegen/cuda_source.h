@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/files.h"
 #include "ir/peer_program.h"
 #include "ir/schedule.h"

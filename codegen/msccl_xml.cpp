@@ -12,9 +12,9 @@
 #include <map>
 #include <set>
 
-#include "ir/buffer_letters.h"
 #include "ir/error.h"
 #include "ir/shown.h"
+#include "ir/slot.h"
 
 namespace chorale {
 namespace {

@@ -18,7 +18,7 @@
 #include "codegen/passes/relax.h"
 #include "ir/block_program.h"
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/verified.h"
 
 namespace chorale {

@@ -15,9 +15,9 @@
 
 #include "codegen/msccl_xml.h"
 #include "codegen/passes/pieces.h"
-#include "ir/buffer_letters.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
+#include "ir/slot.h"
 
 namespace chorale {
 namespace {

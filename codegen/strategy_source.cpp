@@ -12,7 +12,7 @@
 #include "codegen/mpi_source.h"
 #include "codegen/passes/lower.h"
 #include "codegen/strategy_schedule.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 
 namespace chorale {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "construct/network.h"
 #include "graph/arborescence.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 

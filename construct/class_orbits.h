@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 

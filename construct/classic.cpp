@@ -25,7 +25,7 @@
 #include "construct/rings.h"
 #include "construct/trees.h"
 #include "ir/error.h"
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "ir/words.h"
 
 namespace chorale {

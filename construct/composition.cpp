@@ -30,8 +30,8 @@
 #include "construct/work_budget.h"
 #include "graph/embedding.h"
 #include "ir/error.h"
-#include "ir/schedule_cost.h"
-#include "ir/tidy.h"
+#include "ir/frontier.h"
+#include "ir/schedule.h"
 #include "semantics/verify.h"
 
 namespace chorale {

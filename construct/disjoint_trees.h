@@ -7,7 +7,7 @@
 #include "construct/network.h"
 #include "construct/packing.h"
 #include "construct/work_budget.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 

@@ -27,7 +27,7 @@
 #include "construct/solved_question.h"
 #include "construct/tree_union.h"
 #include "construct/work_budget.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 #include "semantics/verify.h"
 
 namespace chorale {

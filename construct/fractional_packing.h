@@ -9,7 +9,7 @@
 #include "construct/cheapest_tree.h"
 #include "construct/network.h"
 #include "construct/work_budget.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 

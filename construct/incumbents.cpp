@@ -27,7 +27,7 @@
 #include "construct/work_budget.h"
 #include "graph/digit_shifts.h"
 #include "ir/error.h"
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "semantics/verify.h"
 
 namespace chorale {

@@ -8,7 +8,6 @@
 #include "construct/network.h"
 #include "construct/packing.h"
 #include "construct/send_graph.h"
-#include "ir/chunk_classes.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 

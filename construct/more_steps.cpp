@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "semantics/verify.h"
 
 namespace chorale {

@@ -8,7 +8,7 @@
 #include "construct/fractional_packing.h"
 #include "construct/network.h"
 #include "construct/work_budget.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 

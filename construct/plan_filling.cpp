@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 #include "semantics/verify.h"
 
 namespace chorale {

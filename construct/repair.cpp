@@ -22,7 +22,7 @@
 #include "construct/spreading.h"
 #include "construct/work_budget.h"
 #include "graph/paths.h"
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 #include "semantics/verify.h"
 
 namespace chorale {

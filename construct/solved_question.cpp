@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 
 namespace chorale {
 

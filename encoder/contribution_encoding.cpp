@@ -20,7 +20,7 @@
 #include "encoder/known_literals.h"
 #include "graph/induced_chunks.h"
 #include "ir/disjoint_sets.h"
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 
 namespace chorale {
 namespace {

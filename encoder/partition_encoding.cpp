@@ -11,7 +11,7 @@
 #include <cassert>
 
 #include "encoder/counter.h"
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 
 namespace chorale {
 

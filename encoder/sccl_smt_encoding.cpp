@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 
 namespace chorale {
 namespace {

@@ -24,9 +24,9 @@
 
 #include "encoder/known_literals.h"
 #include "graph/induced_chunks.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 #include "ir/disjoint_sets.h"
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 
 namespace chorale {
 StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,

@@ -11,7 +11,7 @@
 #include <set>
 #include <tuple>
 
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 namespace {

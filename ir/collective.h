@@ -11,16 +11,35 @@
 // everything).
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/collective_kind.h"
+#include "ir/error.h"
 #include "ir/rank_set.h"
 #include "ir/sum_order.h"
 #include "ir/topology.h"
 
 namespace chorale {
+
+// Whether there can be such a collective: the size of all of it is computed before anything is allocated,
+// since a short text may ask for any number of chunks.
+
+// Pairs (s, d) that have a block (ir/collective_kind.h), and the ranks that a block names.
+struct BlockPairs {
+  int sources = 1, destinations = 1;
+  double named = 0;  // any number of ranks may be asked about
+};
+BlockPairs block_pairs(CollectiveKind, int ranks);
+
+// Why make_collective() has none. Requires a kind that is not Custom.
+std::optional<Fault> flaw(CollectiveKind, int ranks, int chunks, Rank root);
+// Why refined() has none, of a collective that takes so many bytes.
+std::optional<Fault> flaw_if_refined(double bytes, int ranks, int chunks_per_block, int chunks);
 
 using Chunk = int;  // index into Collective::chunks
 
@@ -98,5 +117,18 @@ std::vector<int> output_chunks(const Collective&);
 
 // About what it takes (ir/limits.h).
 double bytes_of(const Collective&);
+
+// Chunks that start at the same ranks and go to the same ranks: they differ by their number and by where they
+// lie in buffers, so what bounds, encodings and constructions find out about one is true of all.
+
+struct ChunkClass {
+  RankSet pre = {};
+  RankSet post = {};
+  std::vector<Chunk> chunks = {};  // ascending
+  std::int64_t count() const { return std::ssize(chunks); }
+};
+
+// Every class, by pre, then post.
+std::vector<ChunkClass> chunk_classes(const Collective&);
 
 }  // namespace chorale

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/hierarchy.h"
 #include "ir/named.h"

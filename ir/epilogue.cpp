@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "ir/expression.h"
 #include "ir/expression_text.h"
-#include "ir/expression_words.h"
 #include "ir/words.h"
 
 namespace chorale {

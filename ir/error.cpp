@@ -1,9 +1,18 @@
 // The message is made once, in the form in which it is printed, and safe for a terminal.
 #include "ir/error.h"
 
+#include <ostream>
+
 #include "ir/shown.h"
 
 namespace chorale {
+
+// A fault in a stream is its words alone: for messages of tests, which compare lists of faults.
+
+std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+  return out << fault.words;
+}
+
 namespace {
 
 // Newlines become spaces, which reads better than the escapes that shown() would make of them.

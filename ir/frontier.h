@@ -301,4 +301,12 @@ struct Result {
 // none is.
 Rate rate_bound(const Result&);
 
+// What a schedule costs, counted from its steps.
+
+// `chunks`: per block, of the collective that it is of.
+inline Cost cost_of(const Schedule& schedule, int chunks) {
+  return {
+      .steps = static_cast<int>(schedule.steps.size()), .rounds = total_rounds(schedule), .chunks = chunks};
+}
+
 }  // namespace chorale

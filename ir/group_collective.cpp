@@ -10,7 +10,7 @@
 #include <cassert>
 #include <numeric>
 
-#include "ir/collective_size.h"
+#include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"

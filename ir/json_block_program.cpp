@@ -1,18 +1,80 @@
-// Block programs. An operation that MSCCL has a name for is written by it, with src and dst; others with
+// Block programs, and epilogues. An operation that MSCCL has a name for is written by it, with src and dst; others with
 // their operands and results. A program that is too large is refused before anything is made of it.
 #include <algorithm>
 
 #include "ir/block_program.h"
-#include "ir/buffer_letters.h"
-#include "ir/json_epilogue.h"
+#include "ir/epilogue.h"
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
-#include "ir/program_fields.h"
+#include "ir/noun_fields.h"
 #include "ir/sizes.h"
+#include "ir/slot.h"
 
 namespace chorale {
+
+template <>
+struct Names<OperandLayout> {
+  static std::span<const Named<OperandLayout>> all() {
+    static constexpr Named<OperandLayout> kLayouts[] = {{OperandLayout::Replicated, "replicated"},
+                                                        {OperandLayout::Sliced, "sliced"}};
+    return kLayouts;
+  }
+};
+template <>
+struct Fields<EpilogueOperand> {
+  using O = EpilogueOperand;
+  static constexpr std::tuple all = {field<&O::name>(), field<&O::type>({.may_lack = true}),
+                                     field<&O::layout>({.may_lack = true}),
+                                     field<&O::period>({.most = 1 << 30, .may_lack = true})};
+};
+
+namespace {
+
+// {"name": "bias", "type": "float32", "layout": "replicated", "period": 64}. Types are read by the words of
+// element_type().
+struct OperandFields : SpacedFields {
+  using SpacedFields::read, SpacedFields::write;
+  std::string write(ElementType type, const FieldWords&) const { return quoted(to_string(type)); }
+  void read(const JsonReader& json, const FieldWords&, ElementType& type) const {
+    type = element_type(json.text());
+  }
+};
+
+// Two members, "epilogue" and "operands", for an object that has others as well.
+std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const std::string& indent) {
+  return {fmt::format("\"epilogue\": {}", quoted(to_string(epilogue.expression, epilogue.operands))),
+          fmt::format("\"operands\": {}", lines_of(epilogue.operands, indent, OperandFields()))};
+}
+
+// The expression is a text, so that people can write it; it is parsed after the operands, whose names it uses.
+Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) {
+  constexpr std::size_t kMostExpressionText = 1 << 16;
+  Epilogue epilogue;
+  const std::size_t operands = json.has("operands") ? json["operands"].size(kMostOperands) : 0;
+  for (std::size_t k = 0; k < operands; ++k) {
+    const JsonReader each = json["operands"].at(k);
+    epilogue.operands.push_back(read_fields<EpilogueOperand>(each, OperandFields()));
+    // After each operand, so that the error names the first that is wrong.
+    if (const std::string what = flaw(epilogue); !what.empty())
+      each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
+  }
+  epilogue.expression = parse_expression(json["epilogue"].text(kMostExpressionText), epilogue.operands, file);
+  return epilogue;
+}
+
+}  // namespace
+
+std::string to_json(const Epilogue& epilogue) {
+  return fmt::format("{{\n  {}\n}}\n", fmt::join(write_epilogue_members(epilogue, "  "), ",\n  "));
+}
+
+Epilogue epilogue_from_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  json.require_object({"epilogue", "operands"});
+  return read_epilogue_members(json, file);
+}
+
 namespace {
 
 // The most of any number in a program's file; 2^24 of each could still be too many together (excess,
@@ -104,7 +166,7 @@ BlockInstruction read_instruction(const JsonReader& json) {
   return i;
 }
 
-// Lists have an element a line. Members of ranks and blocks are those of ir/program_fields.h; only
+// Lists have an element a line. Members of ranks and blocks are those of ir/noun_fields.h; only
 // instructions have a form of their own.
 struct ProgramFields {
   static std::string_view between(const FieldWords&) { return ","; }

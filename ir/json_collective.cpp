@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/collective_fields.h"
-#include "ir/collective_size.h"
+#include "ir/collective.h"
+#include "ir/fields.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
 

@@ -18,7 +18,6 @@
 #include "ir/enum_names.h"
 #include "ir/fields.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
 
 namespace chorale {
 

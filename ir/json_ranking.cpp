@@ -1,4 +1,4 @@
-// Rankings of placements, written and read by their fields (ir/placement_fields.h). Names become numbers
+// Rankings of placements, written and read by their fields (ir/noun_fields.h). Names become numbers
 // here, and numbers are bounded; what the numbers claim is verified elsewhere.
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
+#include "ir/noun_fields.h"
 #include "ir/place_options.h"
-#include "ir/placement_fields.h"
 
 namespace chorale {
 namespace {

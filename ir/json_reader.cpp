@@ -15,6 +15,13 @@
 #include <vector>
 
 namespace chorale {
+
+// Texts as ASCII, with broken UTF-8 replaced: the file can be read again, whatever a name contains.
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 namespace {
 
 // Deeper nesting than any of our formats has; the library's parser recurses when it destroys.

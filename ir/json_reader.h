@@ -2,6 +2,9 @@
 // the json_*.cpp files of this room, and readers of others' formats.
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <climits>
 #include <cmath>
 #include <initializer_list>
@@ -9,10 +12,37 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/error.h"
 
 namespace chorale {
+
+// Small pieces of JSON text for the json_*.cpp files of this room.
+
+std::string quoted(const std::string& text);
+
+inline std::string list(std::span<const int> numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
+}
+
+inline std::string list(const std::vector<std::string>& texts) {
+  std::string text;
+  for (const std::string& each : texts) text += (text.empty() ? "" : ",") + quoted(each);
+  return "[" + text + "]";
+}
+
+// The elements, one per line, indented.
+inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
+  if (elements.empty()) return "[]";
+  std::string text = "[";
+  std::size_t size = 4 + indent.size();
+  for (const std::string& element : elements) size += element.size() + indent.size() + 4;
+  text.reserve(size);
+  for (const std::string& element : elements)
+    text.append(&element == elements.data() ? "\n" : ",\n").append(indent).append("  ").append(element);
+  return text.append("\n").append(indent).append("]");
+}
 
 class JsonReader {
  public:

@@ -2,8 +2,8 @@
 #include "ir/json_report.h"
 
 #include "ir/json_fields.h"
-#include "ir/json_writer.h"
-#include "ir/report_fields.h"
+#include "ir/json_reader.h"
+#include "ir/noun_fields.h"
 
 namespace chorale {
 namespace {

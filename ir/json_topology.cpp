@@ -9,7 +9,6 @@
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
 #include "ir/sizes.h"
 
 namespace chorale {

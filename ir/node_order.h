@@ -6,9 +6,18 @@
 #include <vector>
 
 #include "ir/placement.h"
-#include "ir/switch_tree.h"
 
 namespace chorale {
+
+// The switches of a cluster's network as a tree, with hosts on its leaves.
+
+struct SwitchTree {
+  std::vector<std::string> hosts = {};     // nodes, in the order in which the switches have them
+  std::vector<std::string> switches = {};  // by name
+  std::vector<int> leaf = {};              // by host: the switch that it hangs on
+  std::vector<int> above = {};             // by switch: the one that it hangs on; -1: none
+  bool operator==(const SwitchTree&) const = default;
+};
 
 // The hosts that a job was given, on the switches of the whole cluster.
 struct Allocation {

@@ -5,8 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ir/collective_kind.h"
 
 namespace chorale {
+
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram& program) {
   std::vector<std::vector<int>> result;
   for (const PeerRank& rank : program.ranks) result.emplace_back(std::max(rank.counters, 0), 0);
@@ -40,6 +45,81 @@ std::string to_string(const PeerInstruction& i) {
       return "sync";
   }
   return "";
+}
+
+// What is computed once here need not be computed by every block in every launch: the slots that share memory
+// in place, the rank that raises a counter, and what a counter gains in a launch. Slots are one table: rank
+// after rank, those that its instructions name, then its inputs and its outputs, as the user has them.
+
+namespace {
+
+// A slot by owner, buffer and index. In place, a slot of the smaller buffer is replaced by the one of the
+// larger that shares its memory, so that equal memory has equal rows.
+PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
+  const PeerRank& rank = program.ranks[of];
+  if (program.in_place)
+    slot = in_place_slot(program.collective, program.chunks_per_block, of, slot, rank.input_chunks,
+                         rank.output_chunks);
+  return {of, static_cast<int>(slot.buffer), slot.index};
+}
+
+// By the counter's owner and number: the rank whose block raises it. A counter is raised by one block
+// (ir/peer_program.h), so the last Signal stands for all.
+std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
+  std::map<std::pair<Rank, int>, Rank> result;
+  for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
+    if (i.opcode == PeerOpcode::Signal) result[{i.rank, i.counter}] = n;
+  });
+  return result;
+}
+
+}  // namespace
+
+// Rows of a block are consecutive, and blocks of a rank; a row refers to its places by the first and by how
+// many are read and written. PeerRankRow::inputs and ::outputs are where the places of the user's slots
+// begin, one per chunk.
+PeerTable table_of(const PeerProgram& program) {
+  PeerTable table;
+  const std::map<std::pair<Rank, int>, Rank> raisers = who_raises(program);
+  const std::vector<std::vector<int>> gains = values_of_a_launch(program);
+  for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
+    const PeerRank& rank = program.ranks[n];
+    for (const PeerBlock& block : rank.blocks) {
+      table.blocks.push_back(
+          {n, static_cast<int>(table.rows.size()), static_cast<int>(block.instructions.size())});
+      for (const PeerInstruction& i : block.instructions) {
+        PeerRow row{.kind = static_cast<int>(i.opcode),
+                    .count = i.does.count,
+                    .piece = i.does.piece,
+                    .places = static_cast<int>(table.places.size()),
+                    .from = static_cast<int>(i.does.from.size()),
+                    .to = static_cast<int>(i.does.to.size()),
+                    .rank = i.rank,
+                    .counter = i.counter,
+                    .value = i.value,
+                    .a_launch = 0,
+                    .lag = i.lag,
+                    .position = i.does.position};
+        // A wait in a later launch is for a_launch more per launch (values_of_a_launch).
+        if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
+        if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
+        if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
+        // A place without a rank is the own rank's.
+        for (const DataPlace& at : i.does.from)
+          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
+        for (const DataPlace& at : i.does.to)
+          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
+        table.rows.push_back(row);
+      }
+    }
+    const int inputs = static_cast<int>(table.places.size());
+    for (int i = 0; i < rank.input_chunks; ++i) table.places.push_back(place(program, n, {Buffer::Input, i}));
+    table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters, inputs,
+                           static_cast<int>(table.places.size()), rank.slice});
+    for (int o = 0; o < rank.output_chunks; ++o)
+      table.places.push_back(place(program, n, {Buffer::Output, o}));
+  }
+  return table;
 }
 
 }  // namespace chorale

@@ -27,6 +27,7 @@
 #include "ir/collective_kind.h"
 #include "ir/data_operation.h"
 #include "ir/epilogue.h"
+#include "ir/peer_rows.h"
 
 namespace chorale {
 
@@ -71,5 +72,17 @@ std::vector<std::vector<int>> values_of_a_launch(const PeerProgram&);
 
 std::string to_string(PeerOpcode);              // "move"
 std::string to_string(const PeerInstruction&);  // "wait for counter 4 to be 1"
+
+// A peer program as tables of plain rows.
+
+struct PeerTable {
+  std::vector<PeerRow> rows = {};
+  std::vector<PeerPlaceRow> places = {};
+  std::vector<PeerBlockRow> blocks = {};  // all of rank 0, of rank 1, ...
+  std::vector<PeerRankRow> ranks = {};
+};
+
+// Requires a program that the verifier (semantics/verify_peers.h) accepts.
+PeerTable table_of(const PeerProgram&);
 
 }  // namespace chorale

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "ir/error.h"
-#include "ir/plugin_headers.h"
 
 namespace chorale {
 

@@ -30,5 +30,9 @@ const Table& loaded(const Plugin& plugin) {
 
 }  // namespace chorale
 
+// Returns a hash of the headers that a side was built from: those whose types cross between the program and
+// its plugins. Both sides have it, of ir/plugin_headers.cpp.in.
+extern "C" __attribute__((visibility("default"))) const char* chorale_headers();
+
 // In the library: CHORALE_PLUGIN chorale_clp_plugin() { ... }
 #define CHORALE_PLUGIN extern "C" __attribute__((visibility("default"))) const void*

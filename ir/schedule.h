@@ -48,4 +48,10 @@ CountedOnce counted_as(const Topology&, const SharedLimit&, const Send&);
 // Steps in reverse order, for the reversed topology and the dual collective; every send gets `reduce`.
 Schedule reversed(const Schedule&, bool reduce);
 
+// From the sends of a model to a schedule: what every decoder does last.
+
+// Drops sends that lead to no destination, second arrivals of a copy (collectives that do not combine) and
+// empty steps, sorts the sends, and gives each step the fewest rounds that its links and limits need.
+Schedule tidy(const Topology&, const Collective&, Schedule raw);
+
 }  // namespace chorale

@@ -10,13 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "ir/named.h"
 #include "ir/option.h"
 
 namespace chorale {
+
+// Versions of VeriPB's format of proofs, which differ in the first line and the last ones.
+
+enum class PbFormat {
+  V1_2,  // VeriPB of 2022, which reads 1.0 to 1.2
+  V2_0,  // VeriPB 2 and 3, which refuse versions below 2.0
+};
 
 enum class Engine {
   Sat,           // our CNF encoding, CaDiCaL

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/collective_size.h"
+#include "ir/collective.h"
 #include "ir/error.h"
 
 namespace chorale {

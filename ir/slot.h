@@ -2,7 +2,9 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace chorale {
 
@@ -15,5 +17,17 @@ struct Slot {
 };
 
 std::string to_string(const Slot&);  // "output[3]"
+
+// Buffers as MSCCL, MSCCL++ and our files name them: i, o and s.
+
+inline const char* letter_of(Buffer buffer) {
+  return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
+}
+
+inline std::optional<Buffer> buffer_of(std::string_view letter) {
+  for (const Buffer each : {Buffer::Input, Buffer::Output, Buffer::Scratch})
+    if (letter == letter_of(each)) return each;
+  return {};
+}
 
 }  // namespace chorale

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/posting_order.h"
+#include "ir/program.h"
 
 namespace chorale {
 namespace {
@@ -24,7 +24,7 @@ DataOperation home_first(DataOperation op) {
   return op;
 }
 
-// By epoch, then by distance (ir/posting_order.h); stable, so equal distances stay by number.
+// By epoch, then by distance (ir/program.h); stable, so equal distances stay by number.
 std::vector<MessageEnds> in_posting_order(const Program& program) {
   std::vector<MessageEnds> messages = messages_of(program);
   std::ranges::stable_sort(messages, {}, [&](const MessageEnds& m) {

@@ -28,7 +28,7 @@ struct StepWork {
 struct StepTables {
   int ranks = 0, steps = 0, pieces = 1;       // pieces of a block
   const std::array<int, 3>* slots = nullptr;  // by rank: of input, output, scratch
-  const StepMessage* messages = nullptr;      // by step, and then by ir/posting_order.h
+  const StepMessage* messages = nullptr;      // by step, and then by ir/program.h
   int message_count = 0;
   const StepWork* work = nullptr;  // by step, and then by rank
   int work_count = 0;

@@ -19,7 +19,7 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "ir/words.h"
 #include "library/select.h"
 

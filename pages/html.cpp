@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "ir/words.h"
 #include "pages/draw.h"
 #include "pages/page.h"

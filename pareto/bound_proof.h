@@ -6,7 +6,7 @@
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
-#include "ir/pb_format.h"
+#include "ir/search_options.h"
 #include "ir/topology.h"
 #include "pareto/proof_folder.h"
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "ir/formula.h"
-#include "ir/pb_format.h"
 #include "ir/search_options.h"
 
 namespace chorale {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ir/frontier.h"
-#include "ir/pareto_set.h"
 #include "ir/search_options.h"
+#include "pareto/pareto_set.h"
 #include "solvers/deadline.h"
 
 namespace chorale {

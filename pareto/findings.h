@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/pareto_set.h"
 #include "ir/search_options.h"
+#include "pareto/pareto_set.h"
 
 namespace chorale {
 

@@ -27,8 +27,7 @@
 #include "construct/plan_filling.h"
 #include "ir/agreement.h"
 #include "ir/json.h"
-#include "ir/stated_sums.h"
-#include "ir/tidy.h"
+#include "ir/schedule.h"
 #include "pareto/baselines.h"
 #include "pareto/restriction.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 
 namespace chorale {
 

@@ -18,8 +18,8 @@
 
 #include "graph/embedding.h"
 #include "graph/induced_chunks.h"
-#include "ir/chunk_classes.h"
-#include "ir/tidy.h"
+#include "ir/collective.h"
+#include "ir/schedule.h"
 
 namespace chorale {
 namespace {

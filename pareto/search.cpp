@@ -34,7 +34,7 @@
 #include "construct/mirror.h"
 #include "construct/slow_links.h"
 #include "ir/error.h"
-#include "ir/schedule_cost.h"
+#include "ir/frontier.h"
 #include "pareto/chunk_search.h"
 #include "pareto/count_search.h"
 #include "pareto/findings.h"

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 
 namespace chorale {

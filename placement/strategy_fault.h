@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/placement.h"
 
 namespace chorale {

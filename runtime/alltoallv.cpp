@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "ir/posting_order.h"
+#include "ir/program.h"
 
 namespace chorale {
 namespace {

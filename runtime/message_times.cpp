@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ir/posting_order.h"
+#include "ir/program.h"
 
 namespace chorale {
 namespace {

@@ -19,7 +19,7 @@
 #include <memory>
 
 #include "ir/error.h"
-#include "ir/peer_table.h"
+#include "ir/peer_program.h"
 #include "runtime/device/cpu.h"
 #include "runtime/device/element_types.h"
 #include "runtime/peer_machine.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "ir/peer_program.h"
-#include "ir/peer_table.h"
 #include "runtime/device/kernel.h"
 #include "runtime/epilogue.h"
 #include "runtime/peer_run_options.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 
 namespace chorale {
 

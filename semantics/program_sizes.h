@@ -7,7 +7,7 @@
 
 #include "ir/collective.h"
 #include "ir/data_operation.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
 

@@ -22,7 +22,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/placement.h"
 
 namespace chorale {

@@ -2,7 +2,7 @@
 // accesses to it. A verifier decides when an instruction may run and what is ordered before it; all else is
 // here.
 //
-// A value is a sum of inputs, how often each (ir/symbolic_sum.h), with the order in which they were added
+// A value is a sum of inputs, how often each (ir/promise.h), with the order in which they were added
 // (its combination tree, ir/sum_order.h), of a piece of a block, and how often it has had the program's
 // function applied. What several ranks are promised must have been added in one order, or in the one that the
 // collective asks for. Operands must have been written, be of the operation's piece, and not have had the
@@ -33,7 +33,6 @@
 #include "ir/data_operation.h"
 #include "ir/epilogue.h"
 #include "ir/promise.h"
-#include "ir/symbolic_sum.h"
 #include "semantics/fault_list.h"
 
 namespace chorale {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/block_program.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"

@@ -6,7 +6,7 @@
 
 #include "ir/block_program.h"
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 
 namespace chorale {
 

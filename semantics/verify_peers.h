@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/peer_program.h"
 
 namespace chorale {

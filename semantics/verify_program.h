@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/program.h"
 #include "ir/topology.h"
 #include "semantics/symbolic_machine.h"

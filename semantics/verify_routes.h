@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/topology.h"
 
 namespace chorale {

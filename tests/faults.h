@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 
 namespace chorale::test {
 

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/buffer_letters.h"
 #include "ir/error.h"
+#include "ir/slot.h"
 
 namespace chorale::mscclpp {
 namespace {

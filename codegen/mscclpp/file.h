@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/json_reader.h"
 #include "ir/program.h"
 

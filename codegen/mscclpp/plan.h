@@ -13,7 +13,7 @@
 
 #include "codegen/passes/peer_lowering.h"
 #include "ir/collective.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/peer_program.h"
 #include "ir/verified.h"
 

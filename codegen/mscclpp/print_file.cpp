@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/mscclpp/file.h"
-#include "ir/buffer_letters.h"
+#include "ir/slot.h"
 
 namespace chorale::mscclpp {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "codegen/mscclpp/file.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/peer_program.h"
 
 namespace chorale::mscclpp {

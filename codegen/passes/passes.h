@@ -4,7 +4,7 @@
 
 #include "ir/collective.h"
 #include "ir/epilogue.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -57,7 +57,7 @@ std::optional<Fault> apply_epilogue(const Topology&, const Collective&, const Ep
 //
 // The same messages and local work, in more epochs: a step whose messages share limits becomes as many as it
 // has rounds, each of which loads every link and limit for one round at most; what is local stays in the
-// last. A step whose messages do not come apart so, taken by posting distance (ir/posting_order.h) as they
+// last. A step whose messages do not come apart so, taken by posting distance (ir/program.h) as they
 // fit, stays as it is. So do programs of machines whose switches have abilities. Messages have the numbers
 // that assign_slots gave them.
 Program serialize_ports(const Topology&, const Schedule&, Program);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/peer_program.h"
 
 namespace chorale {

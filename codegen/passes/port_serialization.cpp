@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/passes/passes.h"
-#include "ir/posting_order.h"
+#include "ir/program.h"
 
 namespace chorale {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/block_program.h"
-#include "ir/fault.h"
+#include "ir/error.h"
 
 namespace chorale {
 

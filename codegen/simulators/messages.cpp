@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/posting_order.h"
+#include "ir/program.h"
 
 namespace chorale {
 namespace {

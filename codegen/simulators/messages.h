@@ -25,7 +25,7 @@ struct RankStep {
 };
 
 struct Messages {
-  // By step, then as they are posted (ir/posting_order.h).
+  // By step, then as they are posted (ir/program.h).
   std::vector<ScheduleMessage> all = {};
   std::vector<std::vector<RankStep>> by_rank = {};  // by step
 };

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "ir/files.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"

@@ -41,7 +41,7 @@ class Transport {
   virtual int ranks() const = 0;
 
   // Starts all, and returns when all received data are at `at`, and when all sent data that do not `stay` may
-  // be written again. Both lists are in posting order (ir/posting_order.h), and those of a pair with one tag
+  // be written again. Both lists are in posting order (ir/program.h), and those of a pair with one tag
   // match in their order. Throws Hang.
   virtual void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) = 0;
   // Gives back what was borrowed, and returns when no rank still reads what was sent.

@@ -88,7 +88,7 @@ class CountedExchange {
     }
     if (end < rows_.capacity)
       device.clear(output + end * rows_.length, (rows_.capacity - end) * rows_.length);
-    // From the rank before this one first (ir/posting_order.h).
+    // From the rank before this one first (ir/program.h).
     const auto distance = [&](const Delivery& each) {
       return (rows_.first + rows_.rank - each.peer + rows_.ranks) % rows_.ranks;
     };

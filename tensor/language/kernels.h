@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/fault.h"
+#include "ir/error.h"
 #include "tensor/language/workload.h"
 
 namespace chorale {

@@ -1,7 +1,7 @@
-// Names of the text form beside those of expressions (ir/expression_words.h), for its reader and its printer.
+// Names of the text form beside those of expressions (ir/expression.h), for its reader and its printer.
 #pragma once
 
-#include "ir/expression_words.h"
+#include "ir/expression.h"
 #include "tensor/language/workload.h"
 
 namespace chorale {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "ir/expression_words.h"
+#include "ir/expression.h"
 
 namespace chorale {
 

@@ -162,7 +162,7 @@ std::string to_string(const TensorShape&);
 std::string to_string(const TensorLayout&);
 std::string to_string(const TensorType&);
 std::string to_string(OperationKind);  // "AllReduce"
-// "fp16". Each type has one (ir/expression_words.h); programs are written with the first
+// "fp16". Each type has one (ir/expression.h); programs are written with the first
 // kWorkloadElementWords of them.
 std::string short_name(ElementType);
 

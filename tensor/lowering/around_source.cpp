@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "codegen/epilogue_source.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "tensor/lowering/names.h"
 
 namespace chorale {

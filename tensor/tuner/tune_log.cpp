@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
 #include "tensor/language/text.h"
 
 namespace chorale {

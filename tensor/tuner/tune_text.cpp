@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "ir/words.h"
 #include "tensor/tuner/tune.h"
 

@@ -213,7 +213,7 @@ for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx
 refused("emit", "f.json", "--target", "goal", "--epilogue", says="without data")
 if not shutil.which("protoc"):
     print("SKIPPED in part: no protoc here (protobuf-compiler), so traces were read by this test alone")
-# Messages of a step are posted by distance (ir/posting_order.h): behind a switch the k-th of all ranks go to
+# Messages of a step are posted by distance (ir/program.h): behind a switch the k-th of all ranks go to
 # different ranks.
 run_chorale("frontier", "hub:5", "alltoall", "--max-chunks", 1, "--json", "hub.json")
 run_chorale("emit", "hub.json", "--target", "goal", "--point", 0, "-o", "hub")

@@ -12,7 +12,7 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

@@ -6,12 +6,9 @@
 
 #include <iostream>
 
-#include "ir/collective_fields.h"
 #include "ir/enum_names.h"
 #include "ir/fields.h"
-#include "ir/placement_fields.h"
-#include "ir/program_fields.h"
-#include "ir/report_fields.h"
+#include "ir/noun_fields.h"
 #include "ir/search_options.h"
 
 namespace chorale {

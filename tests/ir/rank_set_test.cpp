@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "ir/chunk_classes.h"
+#include "ir/collective.h"
 
 namespace chorale {
 namespace {

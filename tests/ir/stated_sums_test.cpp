@@ -1,8 +1,8 @@
-#include "ir/stated_sums.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "ir/agreement.h"
 
 namespace chorale {
 namespace {

@@ -1,8 +1,7 @@
-#include "ir/strategy_text.h"
-
 #include <gmock/gmock.h>
 
 #include "ir/error.h"
+#include "ir/placement.h"
 
 namespace chorale {
 namespace {

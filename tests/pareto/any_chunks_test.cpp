@@ -5,9 +5,9 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "ir/pareto_set.h"
 #include "pareto/check.h"
 #include "pareto/optimality.h"
+#include "pareto/pareto_set.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"

@@ -11,7 +11,6 @@
 #include "construct/nestings.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
-#include "ir/schedule_cost.h"
 #include "ir/topology.h"
 #include "tests/kit/random.h"
 

@@ -1,4 +1,4 @@
-// Emitted programs post the messages of a step as runtime/ does (ir/posting_order.h): by distance.
+// Emitted programs post the messages of a step as runtime/ does (ir/program.h): by distance.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/import_options.h"
+#include "ir/machine_changes.h"
 #include "topology/import/wiring.h"
 
 namespace chorale {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/files.h"
-#include "ir/import_options.h"
+#include "ir/machine_changes.h"
 #include "ir/topology.h"
 
 namespace chorale {

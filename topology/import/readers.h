@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/import_options.h"
+#include "ir/machine_changes.h"
 #include "ir/topology.h"
 #include "topology/import/host.h"
 #include "topology/import/wiring.h"

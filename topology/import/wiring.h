@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/switch_tree.h"
+#include "ir/node_order.h"
 
 namespace chorale {
 

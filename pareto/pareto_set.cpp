@@ -1,6 +1,6 @@
 // Points are kept by increasing steps and, since no point dominates another, by decreasing rate. So the best
 // within a number of steps is the last one with no more.
-#include "ir/pareto_set.h"
+#include "pareto/pareto_set.h"
 
 #include <algorithm>
 #include <tuple>

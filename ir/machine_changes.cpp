@@ -1,6 +1,6 @@
 // Rows of options (ir/option.h) for files of other tools. Defaults of 0 mean "by the file", or by the kind of
 // device that the file names.
-#include "ir/import_options.h"
+#include "ir/machine_changes.h"
 
 namespace chorale {
 
