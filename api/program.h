@@ -9,7 +9,7 @@
 
 #include "cost/busbw.h"
 #include "ir/collective.h"
-#include "ir/program_time.h"
+#include "ir/message_time.h"
 #include "ir/run_options.h"
 #include "ir/topology.h"
 

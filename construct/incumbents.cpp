@@ -25,7 +25,7 @@
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
 #include "construct/work_budget.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 #include "ir/error.h"
 #include "ir/frontier.h"
 #include "semantics/verify.h"

@@ -23,7 +23,7 @@ class LinkOrbits {
     bool operator==(const Share&) const = default;
   };
 
-  // `group`: permutations of ranks, the identity first (graph/digit_shifts.h); it and the machine must
+  // `group`: permutations of ranks, the identity first (graph/free_symmetries.h); it and the machine must
   // outlive this.
   LinkOrbits(const Topology&, const std::vector<std::vector<Rank>>& group);
 

@@ -25,7 +25,7 @@ class Network {
 
   // Requires a topology without switches, which must outlive this.
   explicit Network(const Topology&);
-  // Up to a group of symmetries (graph/digit_shifts.h). Nothing where links of different orbits take
+  // Up to a group of symmetries (graph/free_symmetries.h). Nothing where links of different orbits take
   // unequal parts of a limit.
   static std::optional<Network> up_to(const Topology&, std::vector<std::vector<Rank>> group);
 

@@ -10,7 +10,7 @@
 #include "construct/edge_colours.h"
 #include "construct/jobs.h"
 #include "construct/link_orbits.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 
 namespace chorale {
 namespace {

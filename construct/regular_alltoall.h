@@ -11,7 +11,7 @@
 namespace chorale {
 
 // By shortest paths, in the steps that hops allow, without a search: on rings, tori and hypercubes of any
-// size. One schedule; none of other collectives, where the group of graph/digit_shifts.h is smaller, where
+// size. One schedule; none of other collectives, where the group of graph/free_symmetries.h is smaller, where
 // links share capacities, where a rank cannot be reached, or when stopped.
 std::vector<Schedule> regular_alltoall(const Topology&, const Collective&,
                                        const std::atomic<bool>* stop = nullptr);

@@ -35,7 +35,7 @@
 #include "construct/timed_load.h"
 #include "construct/timed_tree.h"
 #include "construct/work_budget.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 
 namespace chorale {
 namespace {

@@ -27,7 +27,7 @@
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
 #include "construct/receiver_network.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 #include "graph/max_flow.h"
 
 namespace chorale {

@@ -25,8 +25,8 @@
 
 #include "ir/block_program.h"
 #include "ir/frontier.h"
+#include "ir/message_time.h"
 #include "ir/peer_program.h"
-#include "ir/program_time.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
-#include "graph/induced_chunks.h"
+#include "graph/automorphisms.h"
 #include "ir/disjoint_sets.h"
 #include "ir/schedule.h"
 

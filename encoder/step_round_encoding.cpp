@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
-#include "graph/induced_chunks.h"
+#include "graph/automorphisms.h"
 #include "ir/collective.h"
 #include "ir/disjoint_sets.h"
 #include "ir/schedule.h"

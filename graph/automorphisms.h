@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/renumbering.h"
 #include "ir/topology.h"
 
@@ -50,5 +51,15 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
 // All elements, as permutations of ranks, the identity first, of the largest of those subgroups in which no
 // other element fixes a rank; the identity alone if there is none.
 std::vector<std::vector<Rank>> largest_free_subgroup(const Topology&);
+
+// What a symmetry of a machine does to the chunks of a collective.
+
+// The permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and post)
+// goes to the i-th of the image class. None if the automorphism does not preserve the collective.
+std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
+
+// Colours of ranks: ranks of one colour could be exchanged as far as their own roles show, which are of one
+// pattern. Remaining differences are found by induced_chunks.
+std::vector<int> rank_colours(const Collective&);
 
 }  // namespace chorale

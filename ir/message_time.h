@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/topology.h"
@@ -32,6 +33,15 @@ struct MessageTime {
   RankMessage message = {};
   Spread us = {};
   bool by_itself = true;  // or behind others of the same pair: then its time does not contain the latency
+};
+
+// How long a schedule or program should take (cost/program_time.h).
+
+struct ProgramTime {
+  double us = 0;
+  double busiest_us = 0;      // how long the busiest link or limit is in use: no order of transfers beats it
+  std::string busiest = {};   // "link 0 -> 1", "limit out of 3"; empty if nothing is sent
+  bool links_chosen = false;  // of several between two ranks, since the program names none
 };
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 // The fields of jobs and rankings (ir/fields.h), for their writers and readers (ir/json_placement.cpp,
-// ir/json_ranking.cpp), the schemas of docs, and Python. In files axes, levels and reductions have names;
+// ir/json_placement.cpp), the schemas of docs, and Python. In files axes, levels and reductions have names;
 // numbers of microseconds are at most kMostUs.
 #pragma once
 

@@ -4,7 +4,7 @@
 namespace chorale {
 namespace {
 
-// Words of files of rankings, too (ir/json_ranking.cpp): a word that changes makes older files unreadable.
+// Words of files of rankings, too (ir/json_placement.cpp): a word that changes makes older files unreadable.
 constexpr Named<Algorithm> kAlgorithms[] = {
     {Algorithm::Ring, "ring"}, {Algorithm::Tree, "tree"}, {Algorithm::Auto, "auto"}};
 constexpr Named<PlaceEngine> kEngines[] = {

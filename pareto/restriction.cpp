@@ -16,8 +16,8 @@
 #include <numeric>
 #include <utility>
 
+#include "graph/automorphisms.h"
 #include "graph/embedding.h"
-#include "graph/induced_chunks.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 

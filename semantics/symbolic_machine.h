@@ -16,6 +16,8 @@
 // checks of form ensure that.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -32,10 +34,52 @@
 #include "ir/collective.h"
 #include "ir/data_operation.h"
 #include "ir/epilogue.h"
+#include "ir/error.h"
 #include "ir/promise.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
 #include "semantics/fault_list.h"
 
 namespace chorale {
+
+// The buffers of a program, whatever its instructions are: for its verifiers.
+
+// An instruction of a program of any form in words: where it stands, and what it is.
+template <typename Program>
+std::string name_of(const Program& program, Rank rank, int block, int instruction) {
+  return fmt::format("rank {}, block {}, instruction {} ({})", rank, block, instruction,
+                     to_string(program.ranks[rank].blocks[block].instructions[instruction]));
+}
+
+// What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they
+// fit.
+template <typename Program>
+std::vector<Fault> size_faults(const Collective& collective, const Program& program) {
+  if (static_cast<int>(program.ranks.size()) != collective.ranks)
+    return {{.kind = Fault::Kind::Size,
+             .words = fmt::format("the collective is for {} ranks, the program for {}", collective.ranks,
+                                  program.ranks.size())}};
+  std::vector<Fault> faults;
+  const auto wrong = [&faults](Rank n, std::string words) {
+    faults.push_back({.kind = Fault::Kind::Size, .place = {.rank = n}, .words = std::move(words)});
+  };
+  if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
+    wrong(-1, fmt::format("the program has {} per block, the collective {}",
+                          counted(program.chunks_per_block, "chunk"), collective.chunks_per_block));
+  const std::vector<int> inputs = input_chunks(collective), outputs = output_chunks(collective);
+  for (Rank n = 0; n < collective.ranks; ++n) {
+    const auto& rank = program.ranks[n];
+    if (const int chunks = inputs[n]; rank.input_chunks != chunks)
+      wrong(n, fmt::format("rank {}: the input has {}, the collective needs {}", n,
+                           counted(rank.input_chunks, "chunk"), chunks));
+    if (const int chunks = outputs[n]; rank.output_chunks != chunks)
+      wrong(n, fmt::format("rank {}: the output has {}, the collective needs {}", n,
+                           counted(rank.output_chunks, "chunk"), chunks));
+    if (rank.scratch_chunks < 0)
+      wrong(n, fmt::format("rank {}: the scratch has {} chunks", n, rank.scratch_chunks));
+  }
+  return faults;
+}
 
 // How far each actor has come, as seen from one of them: by actor.
 using Clock = std::vector<int>;
@@ -203,6 +247,51 @@ class SymbolicMachine : protected FaultList {
   };
   std::map<std::pair<int, std::vector<Chunk>>, Ordered> ordered_ =
       {};  // by launch and the chunks of an output
+};
+
+// What the verifiers of programs of blocks share beyond the symbolic machine: blocks as actors, numbered
+// through over all ranks, each of which works in the memory of its own rank.
+
+// Of Program, and BlockProgram.
+template <typename Program>
+class BlockMachine : protected SymbolicMachine {
+ protected:
+  BlockMachine(const Collective& collective, const Program& program, bool in_place, int limit)
+      : SymbolicMachine(collective, program, in_place, false, limit), program_(program) {
+    for (const auto& rank : program.ranks) {
+      first_block_.push_back(static_cast<int>(rank_of_.size()));
+      rank_of_.resize(rank_of_.size() + rank.blocks.size(), static_cast<Rank>(first_block_.size()) - 1);
+    }
+  }
+
+  int all_blocks() const { return static_cast<int>(rank_of_.size()); }
+  Access at(Rank n, int b, int i) const { return {.actor = first_block_[n] + b, .instruction = i}; }
+  FaultPlace place(const Access& access) const override {
+    const Rank n = rank_of_[access.actor];
+    return {.rank = n, .block = access.actor - first_block_[n], .instruction = access.instruction};
+  }
+  std::string name(const Access& access) const override {
+    const FaultPlace here = place(access);
+    return name_of(program_, here.rank, here.block, here.instruction);
+  }
+
+  // As operation_form, in the rank's own memory.
+  void own_operation_form(Rank n, const DataOperation& op, const Access& here) {
+    operation_form(n, op, here);
+    const auto far = [n](const DataPlace& place) { return place.rank >= 0 && place.rank != n; };
+    if (std::ranges::any_of(op.from, far) || std::ranges::any_of(op.to, far))
+      complain(Kind::Form, here, "is not in its own memory");
+  }
+
+  void write_inputs() {
+    for (Rank n = 0; n < ranks(); ++n)
+      for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
+        cell(n, {Buffer::Input, i}).value = input_value(n, i);
+  }
+
+  const Program& program_;
+  std::vector<int> first_block_ = {};  // by rank
+  std::vector<Rank> rank_of_ = {};     // by block
 };
 
 }  // namespace chorale

@@ -25,7 +25,7 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/block_machine.h"
+#include "semantics/symbolic_machine.h"
 
 namespace chorale {
 namespace {

@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/program_sizes.h"
 #include "semantics/symbolic_machine.h"
 
 namespace chorale {

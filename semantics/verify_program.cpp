@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/block_machine.h"
+#include "semantics/symbolic_machine.h"
 
 namespace chorale {
 namespace {

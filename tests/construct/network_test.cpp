@@ -14,7 +14,7 @@
 #include "construct/engine.h"
 #include "construct/jobs.h"
 #include "construct/packer.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"
 

@@ -16,7 +16,7 @@
 #include "construct/incumbents.h"
 #include "construct/link_orbits.h"
 #include "construct/timed_load.h"
-#include "graph/digit_shifts.h"
+#include "graph/free_symmetries.h"
 #include "pareto/synthesize.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"

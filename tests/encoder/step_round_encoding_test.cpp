@@ -10,7 +10,7 @@
 #include <set>
 
 #include "encoder/contribution_encoding.h"
-#include "graph/induced_chunks.h"
+#include "graph/automorphisms.h"
 #include "ir/agreement.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
