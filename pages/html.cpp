@@ -133,12 +133,21 @@ struct DrawnMachine {
   json data = {};
   bool has_cables = false;
 };
+// GB/s of one chunk per round; 0 where links differ in that.
+double unit_gbs(const Topology& t) {
+  if (t.links.empty()) return 0;
+  const double beta = t.links.front().beta_us_per_byte;
+  return std::ranges::all_of(t.links, [&](const Link& l) { return l.beta_us_per_byte == beta; }) ? 1e-3 / beta
+                                                                                                 : 0;
+}
+
 DrawnMachine machine_of(const Topology& t, DrawingWork& work) {
   DrawnMachine drawn{
       .data = {{"name", clipped(t.name, kMaxNameBytes)},
                {"ranks", t.ranks},
                {"link_count", t.links.size()},
                {"limits", t.limits.size()},
+               {"unit_gbs", unit_gbs(t)},
                {"links", {{"src", json::array()}, {"dst", json::array()}, {"bandwidth", json::array()}}}}};
   Picture picture;
   if (static_cast<std::size_t>(t.ranks) <= kMaxNodes) picture = picture_of(t, work);

@@ -19,6 +19,9 @@ const cables = objects(picture.lines, ['from_x', 'from_y', 'to_x', 'to_y', 'bend
   const length = w.wraps ? 2 * Math.hypot(out.x, out.y) : Math.hypot(to.x - from.x, to.y - from.y) || 1;
   return {...w, from, to, out, length};
 });
+// "370.8" of a link that carries so many chunks per round; nothing where the links' units differ.
+const gbs_of = (bandwidth, before = '', after = '') =>
+    machine.unit_gbs ? `${before}${Number((bandwidth * machine.unit_gbs).toPrecision(4))}${after}` : '';
 const links = sums(machine.links.src).map((src, l) => ({src}));
 sums(machine.links.dst).forEach((dst, l) => { links[l].dst = dst; });
 spread(machine.links.bandwidth).forEach((bandwidth, l) => { links[l].bandwidth = bandwidth; });
@@ -104,7 +107,7 @@ function draw_machine() {
     const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
     const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
     make('title', {}, line, `${w.from.name} ${w.there ? w.back ? '\u2194' : '\u2192' : '\u2190'} ${w.to.name}, ` +
-                            `${w.bandwidth} per round`);
+                            `${counted(w.bandwidth, 'chunk')} per round${gbs_of(w.bandwidth, ', ', ' GB/s')}`);
     lines.push(line);
     arrows.push(w.there && w.back ? null : draw_arrow(w, under));
     if (w.wraps && w.length > 1.5)  // shorter ones have no room for a number

@@ -45,7 +45,7 @@ function list_links(step, s) {
   $('links-title').textContent = step ? `Links in step ${s + 1}` : '';
   $('links').textContent = '';
   if (!step) return;
-  const body = head($('links'), [['link'], ['sends', 'n'], ['capacity', 'n'], ['chunks (+: added to what is there)']]);
+  const body = head($('links'), [['link'], ...(machine.unit_gbs ? [['GB/s', 'n']] : []), ['sends', 'n'], ['capacity', 'n'], ['chunks (+: added to what is there)']]);
   const by = new Map();
   for (const send of step.sends) {
     if (!by.has(send[1])) by.set(send[1], []);
@@ -55,6 +55,7 @@ function list_links(step, s) {
   for (const [link, sends] of [...by].slice(0, most_listed)) {
     const row = body.insertRow(), l = links[link];
     cell(row, `${l.src} \u2192 ${l.dst}`);
+    if (machine.unit_gbs) cell(row, gbs_of(l.bandwidth), 'n');
     cell(row, sends.length, 'n');
     cell(row, l.bandwidth * step.rounds, 'n');
     const which = cell(row, '');
