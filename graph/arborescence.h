@@ -1,6 +1,6 @@
-// The cheapest spanning arborescences of a directed graph (Chu and Liu 1965; Edmonds 1967), of all roots at
-// once: cycles of cheapest arcs are contracted until none is left, whatever the root, and the one of a root
-// is read off by opening the cycles around it (Tarjan 1977).
+// Finds the cheapest spanning arborescences of a directed graph (Chu and Liu 1965; Edmonds 1967), of all
+// roots at once: cycles of cheapest arcs are contracted until none is left, whatever the root, and the one of
+// a root is read off by opening the cycles around it (Tarjan 1977).
 #pragma once
 
 #include <span>
@@ -19,10 +19,11 @@ class Arborescences {
   // Contracts the graph; the arcs are not kept.
   void contract(int vertices, std::span<const WeightedArc>);
 
-  // The least weight of arcs, one into each vertex but the root, that together reach all from it. Negative if
-  // some vertex cannot be reached.
+  // Returns the least weight of arcs, one into each vertex but the root, that together reach all from it.
+  // Negative if some vertex cannot be reached.
   double cost(int root) const;
-  // The numbers of these arcs, by the vertex that they enter; -1 for the root. Requires a cost.
+  // Sets `arcs` to the numbers of these arcs, by the vertex that they enter; -1 for the root. Requires a
+  // cost.
   void arcs_into(int root, std::vector<int>& arcs);
 
   long long work() const { return work_; }  // arcs examined so far
@@ -33,7 +34,7 @@ class Arborescences {
     int arc = -1, from = 0, to = 0;  // vertices
     double weight = 0;
   };
-  // A vertex, or a cycle that is contracted.
+  // A node is a vertex, or a cycle that is contracted.
   struct Node {
     int first = 0, last = 0;    // its arcs in, of arcs_; at most one from each other node, if it is a cycle
     int parent = -1;            // the cycle that it is part of

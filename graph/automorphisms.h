@@ -22,8 +22,8 @@ struct Automorphism {
 Automorphism compose(const Automorphism& first, const Automorphism& then);
 int order(const Automorphism&);
 
-// The automorphism with this permutation of ranks; none if the permutation is not one. Parallel links of
-// equal kind are carried over in the order of their numbers.
+// Returns the automorphism with this permutation of ranks; none if the permutation is not one. Parallel links
+// of equal kind are carried over in the order of their numbers.
 std::optional<Automorphism> automorphism(const Topology&, const std::vector<Rank>& ranks);
 
 // Generators of the group that preserves the colours of ranks, and its order (a double: it overflows integers
@@ -34,32 +34,30 @@ struct SymmetryGroup {
 };
 SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
 
-// Numbers that depend on the machine alone: machines that differ only in the numbers of ranks and links and
-// in the order of limits are equal when they are renumbered so (but for the names of limits). Ranks of
-// different colours are distinguished. Requires a machine without switches, also below its links. Another
+// Returns numbers that depend on the machine alone: machines that differ only in the numbers of ranks and
+// links and in the order of limits are equal when they are renumbered so (but for the names of limits). Ranks
+// of different colours are distinguished. Requires a machine without switches, also below its links. Another
 // version of bliss may number otherwise.
 Renumbering canonical_numbering(const Topology&, const std::vector<int>& rank_colours);
 
-// Generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups in
-// which no element but the identity fixes a rank, large ones before small ones, down to half of the largest:
-// translations of a torus, bit flips of a hypercube, rotations. Of those whose elements carry the ranks
-// equally far, one. Deterministic.
+// Returns generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups
+// in which no element but the identity fixes a rank, large ones before small ones, down to half of the
+// largest: translations of a torus, bit flips of a hypercube, rotations. Of those whose elements carry the
+// ranks equally far, one. Deterministic.
 std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
                                                            const std::vector<int>& rank_colours,
                                                            int most = 6);
 
-// All elements, as permutations of ranks, the identity first, of the largest of those subgroups in which no
-// other element fixes a rank; the identity alone if there is none.
+// Returns all elements, as permutations of ranks, the identity first, of the largest of those subgroups in
+// which no other element fixes a rank; the identity alone if there is none.
 std::vector<std::vector<Rank>> largest_free_subgroup(const Topology&);
 
-// What a symmetry of a machine does to the chunks of a collective.
-
-// The permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and post)
-// goes to the i-th of the image class. None if the automorphism does not preserve the collective.
+// Returns the permutation of chunks that goes with an automorphism: the i-th chunk of a class (equal pre and
+// post) goes to the i-th of the image class. None if the automorphism does not preserve the collective.
 std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
 
-// Colours of ranks: ranks of one colour could be exchanged as far as their own roles show, which are of one
-// pattern. Remaining differences are found by induced_chunks.
+// Returns colours of ranks: ranks of one colour could be exchanged as far as their own roles show, which are
+// of one pattern. Remaining differences are found by induced_chunks.
 std::vector<int> rank_colours(const Collective&);
 
 }  // namespace chorale

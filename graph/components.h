@@ -1,4 +1,4 @@
-// Strongly connected components of a directed graph (Tarjan 1972), without recursion.
+// Finds the strongly connected components of a directed graph (Tarjan 1972), without recursion.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,8 @@
 
 namespace chorale {
 
-// One-to-one; a link of the part connects the same ranks in the whole, where it may be slower.
+// An embedding is one-to-one; a link of the part connects the same ranks in the whole, where it may be
+// slower.
 struct Embedding {
   std::vector<Rank> ranks = {};    // rank n of the part is ranks[n] of the whole
   std::vector<LinkId> links = {};  // link l is links[l]
@@ -22,31 +23,32 @@ struct Embedding {
   bool operator==(const Embedding&) const = default;
 };
 
-// A collective and its machine. The topology does not have switches.
+// A task is a collective and its machine, which does not have switches.
 struct Task {
   const Topology& topology;
   const Collective& collective;
 };
 
-// Everything where it is.
+// Leaves everything where it is.
 Embedding identity(const Topology&, const Collective&);
 
-// The part in the middle, then the middle in the whole.
+// Embeds the part in the middle, then the middle in the whole.
 Embedding compose(const Embedding& inner, const Embedding& outer);
 
-// The ranks with the links between them, and limits restricted to these links.
+// Returns the ranks with the links between them, and limits restricted to these links.
 Topology part_at(const Topology& whole, const std::vector<Rank>& ranks);
 
-// The part's schedule, done by the whole; each step has as many rounds as its sends need there.
+// Returns the part's schedule as the whole performs it; each step has as many rounds as its sends need there.
 Schedule embedded(const Schedule& part, const Embedding&, const Topology& whole);
 
-// One after the other.
+// Performs one after the other.
 Schedule sequence(Schedule first, const Schedule& then);
-// Each chunk cut into `times` chunks, which travel together, in `times` as many rounds: chunk c becomes c *
+// Cuts each chunk into `times` chunks, which travel together, in `times` as many rounds: chunk c becomes c *
 // times and the following ones, as with_chunks() numbers them.
 Schedule cut_finer(const Schedule&, int times);
 
-// At once, step by step, in as many rounds as both together need. Requires that they do not send the same.
+// Performs both at once, step by step, in as many rounds as both together need. Requires that they do not
+// send the same.
 Schedule beside(const Schedule&, const Schedule&, const Topology&);
 
 }  // namespace chorale

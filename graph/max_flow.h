@@ -1,4 +1,4 @@
-// Maximum flow and minimum cut.
+// Computes a maximum flow and a minimum cut.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@ class MaxFlow {
   static constexpr std::int64_t kUnbounded = std::int64_t{1} << 61;
 
   explicit MaxFlow(int nodes) : nodes_(nodes) {}
-  // The arc's number, to change its capacity and to ask about it later. No more arcs after the first run.
+  // Returns the arc's number, to change its capacity and to ask about it later. No arcs may be added after
+  // the first run.
   int add_arc(int from, int to, std::int64_t capacity);
   void set_capacity(int arc, std::int64_t capacity) { capacity_[arc] = capacity; }
 
-  // Capacities must add up to less than 2^63 along what leaves the source.
+  // Returns the maximum flow. Capacities must add up to less than 2^63 along what leaves the source.
   std::int64_t run(int source, int sink);
-  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to
-  // others, but what has left the source over an arc stays. Returns what has come on top.
+  // After run: returns more flow of the same kind, when arcs have been widened. What an arc carries may move
+  // to others, but what has left the source over an arc stays. Returns what has come on top.
   void widen(int arc, std::int64_t capacity);
   std::int64_t run_on();
   std::int64_t flow(int arc) const { return capacity_[arc] - halves_[place_[arc]].left; }
-  // After run: the minimum cut nearest to the source. Is the node on the source's side of it?
+  // After run: finds the minimum cut nearest to the source. Is the node on the source's side of it?
   void find_cut();
   bool on_source_side(int node) const { return level_[node] != kOut; }
   bool in_cut(int arc) const { return on_source_side(ends_[arc].from) && !on_source_side(ends_[arc].to); }
 
-  // Arcs examined in all runs: a measure of work that is the same on every machine.
+  // Counts the arcs examined in all runs: a measure of work that is the same on every machine.
   long long work() const { return work_; }
 
  private:

@@ -1,6 +1,7 @@
-// Cheapest paths from some nodes of a directed graph to all others, and hops (Dijkstra 1959; breadth first).
-// A graph is a function: arcs(n, reach) calls reach(to, arc, ...) for each arc that leaves n, in an order that
-// decides between paths that cost the same. Checkers have searches of their own (bounds/check_prices.cpp).
+// Finds cheapest paths from some nodes of a directed graph to all others, and hops (Dijkstra 1959; breadth
+// first). A graph is a function: arcs(n, reach) calls reach(to, arc, ...) for each arc that leaves n, in an
+// order that decides between paths that cost the same. Checkers have searches of their own
+// (bounds/check_prices.cpp).
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Faults, up to a limit: the reports of the verifiers of this room.
+// Collects faults, up to a limit: the reports of the verifiers of this room.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// For classes that search for faults.
+// A base of classes that search for faults.
 class FaultList {
  protected:
   using Kind = Fault::Kind;
@@ -20,7 +20,7 @@ class FaultList {
 
   bool full() const { return static_cast<int>(found_.size()) >= limit_; }
 
-  // Nothing any more once it is full.
+  // Adds nothing once the list is full.
   template <typename... Arguments>
   void report(Kind kind, const FaultPlace& place, fmt::format_string<Arguments...> text,
               Arguments&&... arguments) {

@@ -31,7 +31,7 @@ class LinearFormula {
   // ranks and links in range, no switches.
   LinearFormula(const Topology&, const Collective&, const Budget&);
 
-  // About how many literals it has.
+  // Estimates how many literals it has.
   static double literals(const Topology&, const Collective&, const Budget&);
 
   std::string text() const;

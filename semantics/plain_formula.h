@@ -58,11 +58,11 @@ class PlainFormula {
   // that literals() is a number that fits into memory.
   PlainFormula(const Topology&, const Collective&, const Budget&, bool numbered);
 
-  // About how many literals the formula has.
+  // Estimates how many literals the formula has.
   static double literals(const Topology&, const Collective&, const Budget&);
 
   const Formula& formula() const { return formula_; }
-  // The schedule of a model; the verifier decides whether it is right.
+  // Returns the schedule of a model; the verifier decides whether it is right.
   Schedule schedule(const Assignment&) const;
 
  private:
@@ -86,7 +86,7 @@ class PlainFormula {
   int contributions(Chunk) const;
   bool starts(Chunk, Rank, int i) const;  // with contribution i
   std::vector<Lit> terms(Chunk, Rank, int s, int i) const;
-  // Literals l_k that must be true where at least k of these are, k = 1 .. most.
+  // Returns literals l_k that must be true where at least k of these are, k = 1 .. most.
   std::vector<Lit> at_least(std::span<const Lit>, long long most);
 
   Lit in(Chunk, Rank, int s, int i) const;
@@ -101,7 +101,7 @@ class PlainFormula {
   const Budget budget_;
   Formula formula_ = {};
   std::vector<std::vector<LinkId>> into_ = {};  // by rank
-  // The first variable of a chunk's; the others follow in the order of the loops that name them.
+  // Each is the first variable of a chunk's; the others follow in the order of the loops that name them.
   std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, kept_ = {};
   Lit round_ = 0;
   std::map<std::tuple<Chunk, LinkId, int>, Lit> copy_ = {};  // by step as well; where some limit can do both

@@ -33,7 +33,7 @@ class ReductionState {
  public:
   // Every device holds its own data. Requires 1 <= devices <= kMostVerifiedDevices.
   explicit ReductionState(int devices);
-  // The state in which device d has complete sums over all devices of its group.
+  // Returns the state in which device d has complete sums over all devices of its group.
   static ReductionState reduced(int devices, const DeviceGroups&);
 
   int devices() const { return devices_; }
@@ -57,8 +57,8 @@ class ReductionState {
   std::vector<std::uint64_t> bits_;  // [device][chunk]
 };
 
-// What is wrong with a strategy that is to sum over each of these groups: a malformed group, a broken rule, a
-// device that ends without its sums. None: nothing.
+// Returns what is wrong with a strategy that is to sum over each of these groups: a malformed group, a broken
+// rule, a device that ends without its sums. None: nothing.
 std::optional<Fault> fault(int devices, const LoweredStrategy&, const DeviceGroups& reduced);
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// What each rank holds of each chunk, and how a step changes it.
+// Follows what each rank holds of each chunk, and how a step changes it.
 //
 // A value is how often each rank's contribution is in it; of a collective that does not combine, how often
 // the one original is (a value then has one count). Counts that are all 0 mean that the rank holds nothing,
@@ -22,22 +22,23 @@ namespace chorale {
 
 class State {
  public:
-  // Before the first step. Both arguments must outlive the state.
+  // The state is that before the first step. Both arguments must outlive the state.
   State(const Topology&, const Collective&);
 
-  // Until the next step.
+  // The span is valid until the next step.
   std::span<const std::uint8_t> value(Chunk c, Rank n) const;
   bool holds(Chunk, Rank) const;
   // Is any contribution in it more than once?
   bool counts_twice(Chunk, Rank) const;
-  // What the postcondition asks for: each contribution of pre(c) exactly once and nothing else, or one copy.
+  // Is it what the postcondition asks for: each contribution of pre(c) exactly once and nothing else, or one
+  // copy.
   bool is_complete(Chunk, Rank) const;
 
   // All sends read what was held before the step; the replacing ones happen before the adding ones. Requires
   // chunks and links in range. Costs what its sends cost, however large the collective is.
   void apply(const Step&);
 
-  // As before the first step.
+  // Returns to the state before the first step.
   void restart();
 
  private:

@@ -42,17 +42,15 @@
 
 namespace chorale {
 
-// The buffers of a program, whatever its instructions are: for its verifiers.
-
-// An instruction of a program of any form in words: where it stands, and what it is.
+// Returns an instruction of a program of any form in words: where it stands, and what it is.
 template <typename Program>
 std::string name_of(const Program& program, Rank rank, int block, int instruction) {
   return fmt::format("rank {}, block {}, instruction {} ({})", rank, block, instruction,
                      to_string(program.ranks[rank].blocks[block].instructions[instruction]));
 }
 
-// What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they
-// fit.
+// Returns what is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective;
+// empty: they fit.
 template <typename Program>
 std::vector<Fault> size_faults(const Collective& collective, const Program& program) {
   if (static_cast<int>(program.ranks.size()) != collective.ranks)
@@ -81,7 +79,7 @@ std::vector<Fault> size_faults(const Collective& collective, const Program& prog
   return faults;
 }
 
-// How far each actor has come, as seen from one of them: by actor.
+// A clock says how far each actor has come, as seen from one of them: by actor.
 using Clock = std::vector<int>;
 void learn(Clock&, const Clock& other);
 
@@ -92,7 +90,7 @@ struct SymbolicValue {
   int tree = -1;    // of TreeNumbers
 };
 
-// Combination trees as numbers: equal trees have equal ones.
+// Numbers combination trees: equal trees have equal ones.
 class TreeNumbers {
  public:
   int input(int place) { return number({-1, place}); }
@@ -115,7 +113,7 @@ struct Access {
 
 struct Cell;
 
-// Cell, actor, instruction, phase.
+// A read is a cell, an actor, an instruction and a phase.
 using Reads = std::set<std::tuple<const Cell*, int, int, int>>;
 
 // A slot of memory.
@@ -137,7 +135,7 @@ struct Doing {
   std::function<bool(const Cell&)> carried = {};
 };
 
-// Where a sum becomes complete: by which instruction, and where its chunk lies in the inputs.
+// Says where a sum becomes complete: by which instruction, and where its chunk lies in the inputs.
 struct Completion {
   Rank rank = 0;
   int block = 0;
@@ -172,7 +170,7 @@ class SymbolicMachine : protected FaultList {
   }
   ~SymbolicMachine() = default;
 
-  // For faults: where it stands, and in words "rank 0, block 1, instruction 2 (...)".
+  // Return, for faults, where it stands, and in words "rank 0, block 1, instruction 2 (...)".
   virtual FaultPlace place(const Access&) const = 0;
   virtual std::string name(const Access&) const = 0;
 
@@ -186,18 +184,18 @@ class SymbolicMachine : protected FaultList {
 
   int ranks() const { return collective_.ranks; }
 
-  // What is wrong with an operation before anything runs: a slot, count or piece out of range, a piece that
-  // the slot is not of, a write of the input (out of place).
+  // Reports what is wrong with an operation before anything runs: a slot, count or piece out of range, a
+  // piece that the slot is not of, a write of the input (out of place).
   void operation_form(Rank, const DataOperation&, const Access&);
 
   Slot where(Rank, const Slot&) const;
   Cell& cell(Rank, const Slot&, int launch = 0);
 
-  // What the user writes into an input.
+  // Returns what the user writes into an input.
   SymbolicValue input_value(Rank, int input, int launch = 0);
 
-  // The operands of chunk after chunk, where `message` is what the message brings; stores the results, and
-  // returns them for the message that it sends.
+  // Reads the operands of chunk after chunk, where `message` is what the message brings; stores the results,
+  // and returns them for the message that it sends.
   std::vector<SymbolicValue> perform(const DataOperation&, const Doing&,
                                      const std::vector<SymbolicValue>& message = {});
 
@@ -252,7 +250,7 @@ class SymbolicMachine : protected FaultList {
 // What the verifiers of programs of blocks share beyond the symbolic machine: blocks as actors, numbered
 // through over all ranks, each of which works in the memory of its own rank.
 
-// Of Program, and BlockProgram.
+// A program is a Program, or a BlockProgram.
 template <typename Program>
 class BlockMachine : protected SymbolicMachine {
  protected:
@@ -275,7 +273,7 @@ class BlockMachine : protected SymbolicMachine {
     return name_of(program_, here.rank, here.block, here.instruction);
   }
 
-  // As operation_form, in the rank's own memory.
+  // Checks as operation_form does, and that all is in the rank's own memory.
   void own_operation_form(Rank n, const DataOperation& op, const Access& here) {
     operation_form(n, op, here);
     const auto far = [n](const DataPlace& place) { return place.rank >= 0 && place.rank != n; };

@@ -1,4 +1,5 @@
-// Entry points of the verifier: what passes one is a Verified value (ir/verified.h), and nothing else is.
+// The entry points of the verifier are here: what passes one is a Verified value (ir/verified.h), and nothing
+// else is.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ struct Verification {
 // accepted.
 Verification<Schedule> verify(const Topology&, const Collective&, Schedule);
 Verification<Schedule> verify(const Topology&, const Collective& asked, const Point&);
-// The first; throws InputError where it is not accepted.
+// Returns the first; throws InputError where it is not accepted.
 Verified<Schedule> accepted(const Topology&, const Collective&, Schedule);
 
 // A program that was made from that schedule, for the same collective on the same machine: by
@@ -35,7 +36,7 @@ Verification<Program> verify(const Verified<Schedule>&, Program);
 Verification<BlockProgram> verify(const Verified<Program>&, BlockProgram);
 Verification<PeerProgram> verify(const Verified<Program>&, PeerProgram);
 
-// Programs of others, which name no links.
+// Verifies programs of others, which name no links.
 Verification<BlockProgram> verify(const Collective&, BlockProgram, const BlockVerifierOptions&);
 Verification<PeerProgram> verify(const Collective&, PeerProgram, const PeerVerifierOptions&);
 

@@ -16,13 +16,13 @@
 
 namespace chorale {
 
-// Everything that is wrong, at most `limit` faults; empty if the schedule performs the collective. Wrong is:
-// a chunk, link or number of rounds out of range; a send of what the rank does not hold; the same send twice
-// in a step; a link or shared limit over rounds * bandwidth in a step, with what the limit counts once by its
-// abilities (ir/topology.h) counted once; a copy that the receiver already has; two copies of a chunk to one
-// receiver in one step; a contribution counted twice; a rank of the postcondition without its chunk, or with
-// an incomplete sum at the end; and, of sums that are right, an order in which they are added up
-// (ir/agreement.h) that is not what the collective asks for (ir/sum_order.h).
+// Returns everything that is wrong, at most `limit` faults; empty if the schedule performs the collective.
+// Wrong is: a chunk, link or number of rounds out of range; a send of what the rank does not hold; the same
+// send twice in a step; a link or shared limit over rounds * bandwidth in a step, with what the limit counts
+// once by its abilities (ir/topology.h) counted once; a copy that the receiver already has; two copies of a
+// chunk to one receiver in one step; a contribution counted twice; a rank of the postcondition without its
+// chunk, or with an incomplete sum at the end; and, of sums that are right, an order in which they are added
+// up (ir/agreement.h) that is not what the collective asks for (ir/sum_order.h).
 std::vector<Fault> violations(const Topology&, const Collective&, const Schedule&, int limit = 10);
 
 // Does performing `done` give every rank what `asked` promises it, from the same input? Compares, for every
@@ -31,8 +31,8 @@ std::vector<Fault> violations(const Topology&, const Collective&, const Schedule
 // Empty if it does.
 std::vector<Fault> differences(const Collective& asked, const Collective& done, int limit = 10);
 
-// What is wrong with a point of a result for `asked`, cut into as many chunks as the point states: all of the
-// above, and a cost that its schedule does not have. Its claim to be proven is another matter
+// Returns what is wrong with a point of a result for `asked`, cut into as many chunks as the point states:
+// all of the above, and a cost that its schedule does not have. Its claim to be proven is another matter
 // (pareto/check.h).
 std::vector<Fault> violations(const Topology&, const Collective& asked, const Point&, int limit = 10);
 

@@ -15,7 +15,7 @@ struct BlockVerifierOptions {
   bool in_place = false;  // slots of input and output that share memory (in_place_slot) are one
 };
 
-// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
+// Returns everything that is wrong, at most `limit` faults; empty if the program performs the collective
 // whatever the timing, with queues of that depth. Wrong is: buffers of another size than the
 // collective's; a slot, peer, piece or dependency out of range; a connection with two senders or two
 // receivers; messages without receivers or of another size; reading what was never written; writing the input

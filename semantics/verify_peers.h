@@ -34,8 +34,8 @@
 
 namespace chorale {
 
-// A counter whose values come with the data, as flags of packets do (LL): its Signals and Waits are not
-// instructions of their own, but part of storing and loading these scratch slots, thread by thread.
+// A packet is a counter whose values come with the data, as flags of packets do (LL): its Signals and Waits
+// are not instructions of their own, but part of storing and loading these scratch slots, thread by thread.
 struct PeerPacket {
   Rank rank = 0;  // whose counter and scratch
   int counter = 0;
@@ -49,8 +49,8 @@ struct PeerVerifierOptions {
   std::vector<PeerPacket> packets = {};
 };
 
-// All faults, at most `limit`; empty if the program performs the collective in every launch, whatever the
-// timing, for ranks that run ahead of each other as far as its counters let them. Faults are: buffers of
+// Returns all faults, at most `limit`; empty if the program performs the collective in every launch, whatever
+// the timing, for ranks that run ahead of each other as far as its counters let them. Faults are: buffers of
 // another size than the collective's; a slot, rank, counter, value or piece out of range; a counter that two
 // blocks raise, or not by one from 1 on; a Wait for a value that no Signal gives; writing the input (out of
 // place); a Wait that never ends; reading what was never written, or what an earlier launch has left; two

@@ -13,7 +13,7 @@
 
 namespace chorale {
 
-// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
+// Returns everything that is wrong, at most `limit` faults; empty if the program performs the collective
 // on this topology, whatever the timing. Wrong is: buffers of another size than the collective's; a slot,
 // peer, step or piece out of range; instructions out of order; a message without exactly one send and one
 // receive that agree on ranks, step and piece; a message where no link is; reading what was never written;
@@ -24,8 +24,8 @@ namespace chorale {
 // promised for may hold anything.
 std::vector<Fault> violations(const Topology&, const Collective&, const Program&, int limit = 10);
 
-// Which instructions complete sums of several inputs, by adding, in the order in which they do. Requires a
-// program that is right.
+// Returns which instructions complete sums of several inputs, by adding, in the order in which they do.
+// Requires a program that is right.
 std::vector<Completion> completions(const Topology&, const Collective&, const Program&);
 
 }  // namespace chorale
