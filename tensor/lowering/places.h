@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/execution.h"
 #include "ir/or_error.h"
+#include "tensor/language/execution.h"
 #include "tensor/lowering/algorithms.h"
 #include "tensor/lowering/exchange_tables.h"
 #include "tensor/lowering/loop_contents.h"

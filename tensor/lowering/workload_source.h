@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/execution.h"
 #include "ir/files.h"
 #include "ir/or_error.h"
+#include "tensor/language/execution.h"
 #include "tensor/language/workload.h"
 #include "tensor/language/workload_carrier.h"
 #include "tensor/lowering/algorithms.h"

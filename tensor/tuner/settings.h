@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/execution.h"
+#include "tensor/language/execution.h"
 #include "tensor/language/workload.h"
 #include "tensor/tuner/price.h"
 

@@ -1,6 +1,6 @@
 // Choices are lists by name, not maps: they are few, and files and texts keep their order. The members follow
 // from the fields below; what has its default is neither written nor required.
-#include "ir/execution.h"
+#include "tensor/language/execution.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "ir/execution.h"
+#include "tensor/language/execution.h"
 
 #include <gtest/gtest.h>
 
