@@ -2,7 +2,6 @@
 #include "api/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -15,7 +14,7 @@
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/page.h"
@@ -266,28 +265,27 @@ std::string to_page(const Result& result, const SizeModel& model) {
 
 std::string to_page(const Result& result, const BestSizes& sizes, const std::atomic<bool>* stop) {
   const SizeFigure figure = figure_of(result);
-  return to_page(result, sizes, {.figure = figure.curves.empty() ? "" : size_figure_svg(figure)}, stop);
+  return to_page(result, sizes,
+                 figure.curves.empty() ? Report() : Report{.figures = {size_figure_svg(figure)}}, stop);
 }
 
-std::string to_page(const Result& result, const BestSizes& sizes, PageNotes notes,
+std::string to_page(const Result& result, const BestSizes& sizes, const Report& report,
                     const std::atomic<bool>* stop) {
   const Rate bound = rate_bound(result);
-  notes.bound_rounds = bound.rounds;
-  notes.bound_chunks = bound.chunks;
-  notes.best_sizes = sizes.words;
+  PageNotes notes{.bound_rounds = bound.rounds,
+                  .bound_chunks = bound.chunks,
+                  .best_sizes = sizes.words,
+                  .report = report};
   for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
   return to_html(result, notes, DrawingWork(stop));
 }
 
-std::string to_json(const std::vector<ReportTable>& tables) {
-  std::vector<std::string> all;
-  for (const ReportTable& table : tables) {
-    std::vector<std::string> rows;
-    for (const std::vector<std::string>& row : table.rows) rows.push_back(list(row));
-    all.push_back(fmt::format(R"({{"title":{},"rows":[{}],"kinds":{}}})", quoted(table.title),
-                              fmt::join(rows, ","), quoted(table.kinds)));
-  }
-  return fmt::format("[{}]", fmt::join(all, ","));
+std::string to_json(const Report& report) {
+  return write_fields(report, CompactFields());
+}
+
+std::string to_page(const Report& report) {
+  return filled_page(Page::Report, report.title + " - Chorale", to_json(report));
 }
 
 // The data of the page are the ranking's own file. Where that is too large, the last matrices are without the

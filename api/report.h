@@ -11,11 +11,11 @@
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/ranking.h"
+#include "ir/report.h"
 
 namespace chorale {
 
 class PointTimes;  // api/point_times.h
-struct PageNotes;  // pages/html.h
 
 // For the sizes at which a point is best; the machine's own numbers where not given.
 struct SizeModel {
@@ -70,21 +70,15 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 // Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
 std::vector<std::int64_t> usual_sizes();
 
-// A table of a report as people read it: text, page and Python show the same.
-struct ReportTable {
-  std::string title = {};
-  std::vector<std::vector<std::string>> rows = {};  // the first is the head
-  std::string kinds = {};                           // by column: l or r
-};
-std::string to_json(const std::vector<ReportTable>&);  // as pages have them
-
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
 // frontier plotted; the hierarchy with the groups of each step.
 // Once `stop` is true little is drawn: sends without their rounds, nodes of large machines in rows.
 std::string to_page(const Result&, const SizeModel& = {});
 std::string to_page(const Result&, const BestSizes&, const std::atomic<bool>* stop = nullptr);
-// With the figure, tables and sentences of these notes first; the other notes are made here.
-std::string to_page(const Result&, const BestSizes&, PageNotes, const std::atomic<bool>* stop = nullptr);
+// With that report first, which is of the result; of its figures the first.
+std::string to_page(const Result&, const BestSizes&, const Report&, const std::atomic<bool>* stop = nullptr);
+std::string to_page(const Report&);
+std::string to_json(const Report&);  // its fields
 std::string to_page(const Ranking&);
 // The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
 std::string to_page(const Topology&, const std::atomic<bool>* stop = nullptr);

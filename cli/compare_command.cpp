@@ -1,8 +1,6 @@
-// The tables and sentences are the API's (jobs/compare.cpp), which Python and the page show, too;
-// here they are laid out. A figure needs two curves: of machines without --sizes there are none, which is bad
+// A figure needs two curves: of machines without --sizes there are none, which is bad
 // input, but a limit that came before them is not.
-#include <fmt/format.h>
-
+#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
@@ -13,21 +11,14 @@
 namespace chorale {
 namespace {
 
-std::string text_of(const Comparison& comparison) {
-  std::string text;
-  for (const ReportTable& each : tables(comparison))
-    text += (text.empty() ? "" : "\n") + each.title + "\n" + table(each.rows, each.kinds);
-  for (const std::string& sentence : conclusions(comparison)) text += sentence + "\n";
-  return text;
-}
-
 Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, Stopped stopped) {
-  Outcome outcome{.exit_code = exit_code_of(stopped), .text = text_of(comparison), .notes = comparison.notes};
+  const Report report = report_of(comparison);
+  Outcome outcome{.exit_code = exit_code_of(stopped), .text = text_of(report), .notes = report.notes};
   if (!command.json.empty()) deliver(command.json, to_json(comparison), outcome);
-  if (!command.html.empty()) deliver(command.html, to_page(comparison), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(report), outcome);
   if (command.svg.empty()) return outcome;
-  if (const std::string svg = to_svg(comparison); !svg.empty())
-    deliver(command.svg, svg, outcome);
+  if (!report.figures.empty())
+    deliver(command.svg, report.figures.front(), outcome);
   else if (stopped != Stopped::No)
     outcome.errors.push_back("--svg: not written (" + name_of(stopped) + ")");
   else

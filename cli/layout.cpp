@@ -169,4 +169,14 @@ std::string table(TableRows rows, std::string kinds, std::size_t width) {
   return text;
 }
 
+std::string text_of(const Report& report) {
+  std::string text;
+  for (const ReportTable& each : report.tables) {
+    if (!each.title.empty()) text += (text.empty() ? "" : "\n") + each.title + "\n";
+    text += table(each.rows, each.kinds);
+  }
+  for (const std::string& sentence : report.sentences) text += sentence + "\n";
+  return text;
+}
+
 }  // namespace chorale

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -24,5 +25,8 @@ std::string fitted(const std::string& text, std::size_t width = text_width());
 // Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the
 // last columns, as many as need be, go under their row.
 std::string table(TableRows rows, std::string kinds, std::size_t width = text_width());
+
+// The tables of a report, then its sentences. A table with a title stands apart from what is before it.
+std::string text_of(const Report&);
 
 }  // namespace chorale

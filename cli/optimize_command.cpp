@@ -27,17 +27,6 @@
 namespace chorale {
 namespace {
 
-std::string text_of(const Optimized& answer, double seconds) {
-  if (answer.rows.empty())
-    return heading(answer.result) +
-           (answer.result.complete ? "no schedule exists\n" : "no schedule was found\n");
-  if (nothing_moves(answer)) return heading(answer.result) + conclusion(answer) + "\n";
-  std::string text = heading(answer.result);
-  for (const ReportTable& each : tables(answer)) text += table(each.rows, each.kinds);
-  for (const std::string& sentence : sentences(answer)) text += sentence + "\n";
-  return text + fmt::format("search: {}; {:.1f} s\n", search_in_words(answer), seconds);
-}
-
 // A line of the log: the smallest and the largest size.
 std::string log_line(const Optimized& answer, double seconds) {
   std::string text = fmt::format("{:6.1f} s  {:<10}", seconds,
@@ -133,7 +122,7 @@ class Work {
     Outcome outcome;
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
-      outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
+      outcome.text += (outcome.text.empty() ? "" : "\n") + heading(answer.result) + text_of(report_of(answer));
       // Without a schedule: impossible only if the search was complete. Of several what is undecided counts.
       const bool impossible = answer.rows.empty() && answer.result.complete;
       if (impossible && outcome.exit_code == kFound)
@@ -144,7 +133,7 @@ class Work {
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
-      deliver(command_.svg, to_svg(answers.front()), outcome);
+      deliver(command_.svg, report_of(answers.front()).figures.front(), outcome);
     if (command_.directory.empty()) return outcome;
     const bool found = std::ranges::any_of(answers, [](const Optimized& each) { return !each.rows.empty(); });
     if (by_work || found)

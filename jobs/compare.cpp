@@ -20,7 +20,6 @@
 #include "ir/ranking.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
-#include "pages/page.h"
 #include "pages/size_figure.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/machines.h"
@@ -263,14 +262,8 @@ Comparison compare(const std::string& first, const std::string& second, const Co
                          question.stop);
 }
 
-// A comparison as tables, sentences, JSON, a page and a figure. Text, page and Python show the same tables,
-// so a cell is a string here. A time or rate of 0 is not known, and is "-" in a table.
+// A comparison as a report and as JSON. A time or rate of 0 is not known, and is "-" in a table.
 
-template <>
-struct Fields<ReportTable> {
-  using C = ReportTable;
-  static constexpr auto all = plain_fields<&C::title, &C::rows, &C::kinds>();
-};
 template <>
 struct Fields<ComparedSize> {
   using C = ComparedSize;
@@ -285,8 +278,6 @@ struct Fields<ComparedSizes> {
 };
 
 namespace {
-
-using Cells = std::vector<std::string>;
 
 std::string bytes_in_words(std::int64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
@@ -393,14 +384,6 @@ bool can_be_drawn(const ComparedSizes& sizes) {
 
 }  // namespace
 
-// Machines have a table of bounds, results have none: their points are timed by size.
-std::vector<ReportTable> tables(const Comparison& comparison) {
-  std::vector<ReportTable> all = {sides_table(comparison)};
-  if (!comparison.sides[0].limits.empty()) all.push_back(limits_table(comparison));
-  for (const ComparedSizes& sizes : comparison.sizes) all.push_back(sizes_table(sizes));
-  return all;
-}
-
 // The range over all sizes at which both have a time; one number where least and most differ by half a
 // percent or less.
 std::vector<std::string> conclusions(const Comparison& comparison) {
@@ -438,25 +421,18 @@ std::string to_json(const Comparison& comparison) {
                    "notes", comparison.notes);
 }
 
-// Figures of all collectives that can be drawn, then all tables; the conclusions are the sentences at the
-// top.
-std::string to_page(const Comparison& comparison) {
-  const std::string title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name);
-  std::vector<std::string> sentences = conclusions(comparison), figures;
-  sentences.insert(sentences.end(), comparison.notes.begin(), comparison.notes.end());
-  for (const ComparedSizes& sizes : comparison.sizes)
-    if (can_be_drawn(sizes)) figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
-  return filled_page(
-      Page::Compare, title + " - Chorale",
-      json_object("title", title, "sentences", sentences, "figures", figures, "tables", tables(comparison))
-          .text);
-}
-
-// A file has one figure: that of the first collective that can be drawn.
-std::string to_svg(const Comparison& comparison) {
-  for (const ComparedSizes& sizes : comparison.sizes)
-    if (can_be_drawn(sizes)) return size_figure_svg(figure_of(comparison, sizes));
-  return "";
+// Machines have a table of bounds, results have none: their points are timed by size.
+Report report_of(const Comparison& comparison) {
+  Report report{.title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name),
+                .sentences = conclusions(comparison),
+                .notes = comparison.notes,
+                .tables = {sides_table(comparison)}};
+  if (!comparison.sides[0].limits.empty()) report.tables.push_back(limits_table(comparison));
+  for (const ComparedSizes& sizes : comparison.sizes) {
+    report.tables.push_back(sizes_table(sizes));
+    if (can_be_drawn(sizes)) report.figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
+  }
+  return report;
 }
 
 }  // namespace chorale

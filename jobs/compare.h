@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "api/report.h"
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/machine_changes.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -108,7 +108,6 @@ Comparison compare_results(const Result& first, const Result& second, const std:
 // Two machines, or two files of results. Throws InputError for one of each.
 Comparison compare(const std::string& first, const std::string& second, const CompareQuestion&);
 
-std::vector<ReportTable> tables(const Comparison&);
 // "allreduce: dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2, from 1 KiB to 1 GiB, by the
 // schedules found, not all proven" where a time of a machine does not meet its bound: the answer, for each
 // collective, over the sizes at which both have a time.
@@ -117,9 +116,8 @@ std::vector<std::string> conclusions(const Comparison&);
 // {"chorale_compare": 1, "of": "machines" or "results", "sides": [...], "limits": [...], "sizes": [...],
 // "conclusions": [...], "notes": [...]}; docs/formats.md.
 std::string to_json(const Comparison&);
-std::string to_page(const Comparison&);
-// Time and bus bandwidth of both over message size, of the first collective with sizes above 0 at which both
-// have a schedule; "" if there is none.
-std::string to_svg(const Comparison&);
+// What each side is, the bounds of each collective on machines, a table by message size and the conclusion for
+// each collective; and a figure for each with sizes above 0 at which both have a schedule.
+Report report_of(const Comparison&);
 
 }  // namespace chorale

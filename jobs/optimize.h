@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "api/compile.h"
-#include "api/report.h"
 #include "cost/busbw.h"
 #include "ir/collective.h"
 #include "ir/fields.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/named.h"
+#include "ir/report.h"
 #include "ir/search_options.h"
 #include "ir/topology.h"
 #include "jobs/binding.h"
@@ -138,10 +138,9 @@ Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 // "rows": [fields of OptimizedRow], "baselines": [{"name", "us"}]}; docs/formats.md.
 std::string to_json(const Optimized&);
 
-// One page: the figure of time and bus bandwidth over message size first, then as of any result.
-// Once `stop` is true little is drawn (api/report.h).
-std::string to_page(const Optimized&, const std::atomic<bool>* stop = nullptr);
-std::string to_svg(const Optimized&);  // the figure alone; requires a row
+// The table by size with the algorithms that it names; what was concluded, what binds, and how the search ended;
+// the figure of time and bus bandwidth over message size. Without a row a sentence alone.
+Report report_of(const Optimized&);
 
 // What a user takes away, with paths relative to one directory: result.json, table.json, index.html, the
 // programs of the points in the table, and README.md with the commands that build and run them.
@@ -170,8 +169,5 @@ std::string conclusion(const Optimized&);
 // Of what was measured: its plateau (the most bus bandwidth of any size) against the baseline's and the
 // bound, the part that binds it, and from which size on the answer is faster; "" if nothing was.
 std::string measured_in_words(const Optimized&);
-// What text and page show: the table by size with the algorithms that it names, and the sentences below.
-std::vector<ReportTable> tables(const Optimized&);
-std::vector<std::string> sentences(const Optimized&);
 
 }  // namespace chorale

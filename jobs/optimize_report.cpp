@@ -13,7 +13,6 @@
 #include "ir/json_fields.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
-#include "pages/html.h"
 #include "pages/size_figure.h"
 
 namespace chorale {
@@ -159,30 +158,23 @@ ReportTable algorithms(const Optimized& answer) {
 
 }  // namespace
 
-std::vector<ReportTable> tables(const Optimized& answer) {
-  return {by_size(answer), algorithms(answer)};
-}
-
-std::vector<std::string> sentences(const Optimized& answer) {
-  std::vector<std::string> all = {conclusion(answer)};
-  if (answer.binding) all.push_back(in_words(*answer.binding));
-  if (std::string measured = measured_in_words(answer); !measured.empty()) all.push_back(std::move(measured));
-  return all;
-}
-
 // The figure has the times of the table, not those of a second simulation.
-std::string to_page(const Optimized& answer, const std::atomic<bool>* stop) {
-  PageNotes notes{.figure = size_figure_svg(figure_of(answer))};
-  if (!answer.rows.empty() && !nothing_moves(answer)) {
-    notes.tables = to_json(tables(answer));
-    notes.sentences = sentences(answer);
-    notes.sentences.push_back("Search: " + search_in_words(answer) + ".");
+Report report_of(const Optimized& answer) {
+  Report report{.title = name_of(answer.result.collective) + " on " + answer.result.topology.name};
+  if (answer.rows.empty()) {
+    report.sentences = {answer.result.complete ? "no schedule exists" : "no schedule was found"};
+    return report;
   }
-  return to_page(answer.result, best_sizes(answer.result, {}, stop), std::move(notes), stop);
-}
-
-std::string to_svg(const Optimized& answer) {
-  return size_figure_svg(figure_of(answer));
+  report.sentences = {conclusion(answer)};
+  report.figures = {size_figure_svg(figure_of(answer))};
+  if (nothing_moves(answer)) return report;
+  report.tables = {by_size(answer), algorithms(answer)};
+  if (answer.binding) report.sentences.push_back(in_words(*answer.binding));
+  if (const std::string measured = measured_in_words(answer); !measured.empty())
+    report.sentences.push_back(measured);
+  report.sentences.push_back(
+      fmt::format("search: {}; {:.1f} s", search_in_words(answer), answer.result.seconds));
+  return report;
 }
 
 // Where links differ a ring or a tree over the fast ones alone may be faster than the baseline.
@@ -397,7 +389,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
   const Result& result = answer.result;
   OptimizedFiles made{.files = {{"result.json", to_json(result)},
                                 {"table.json", to_json(answer)},
-                                {"index.html", to_page(answer, stop)}}};
+                                {"index.html", to_page(result, best_sizes(result, {}, stop), report_of(answer), stop)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
   std::set<std::string> written;
   const auto add = [&](const OrError<Compiled>& compiled, const SizeRun& run) {

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "ir/frontier.h"
+#include "ir/json_fields.h"
 #include "ir/words.h"
 #include "pages/draw.h"
 #include "pages/page.h"
@@ -317,6 +318,16 @@ void draw_schedules(const Result& result, DrawingWork& work, json& data) {
 
 }  // namespace
 
+namespace {
+
+// A report that is too large for a page is left out.
+json data_of(const Report& report) {
+  const std::string text = write_fields(report, CompactFields());
+  return text.size() <= kMaxTableBytes ? json::parse(text) : json();
+}
+
+}  // namespace
+
 std::string page_title(const Result& result) {
   return clipped(result.topology.name, kMaxNameBytes) + " " +
          clipped(name_of(result.collective), kMaxNameBytes) + ": " +
@@ -342,9 +353,7 @@ std::string to_html(const Result& result, const PageNotes& notes, DrawingWork wo
                {"collective", clipped(asked(result.collective), kMaxNameBytes)},
                {"summary", clipped(summary_of(result), kMaxWordsBytes)},
                {"bound", {notes.bound_rounds, notes.bound_chunks}},
-               {"figure", notes.figure.size() <= kMaxTableBytes ? notes.figure : ""},
-               {"tables", json::parse(notes.tables)},
-               {"sentences", notes.sentences},
+               {"report", data_of(notes.report)},
                {"point_count", result.points.size()},
                {"points", std::move(points)}};
   if (machine.has_cables) draw_schedules(result, work, data);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/frontier.h"
+#include "ir/report.h"
 #include "pages/drawing_work.h"
 
 namespace chorale {
@@ -21,10 +22,8 @@ struct PageNotes {
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};
   std::vector<std::string> proven_by = {};
-  // Of an answer for all sizes: tables as JSON, a list of {"title", "rows", "kinds"}, and sentences.
-  std::string tables = "[]";
-  std::vector<std::string> sentences = {};
-  std::string figure = {};  // time and bus bandwidth over message size, SVG (size_figure.h); "": none
+  // Shown first; of its figures the first: time and bus bandwidth over message size (size_figure.h).
+  Report report = {};
 };
 
 // "dgx1 allgather: 2 points - Chorale"

@@ -163,18 +163,19 @@ function save(name, address) {
   link.download = name;
   link.click();
 }
+const report = data.report || {sentences: [], notes: [], tables: [], figures: []};
 function show_answer() {
-  $('answer').hidden = !data.tables || data.tables.length === 0;
+  $('answer').hidden = report.tables.length === 0;
   if ($('answer').hidden) return;
-  $('answer-tables').append(...data.tables.map(table_element));
-  $('answer-sentences').append(...data.sentences.map(text => element('p', text)));
+  $('answer-tables').append(...report.tables.map(table_element));
+  $('answer-sentences').append(...report.sentences.concat(report.notes).map(text => element('p', text)));
 }
 function show_figure() {
-  if (!data.figure) return;
+  if (report.figures.length === 0) return;
   $('sizes').hidden = false;
-  $('size-figure').append(figure_element(data.figure));
+  $('size-figure').append(figure_element(report.figures[0]));
   const name = `${data.collective}-${machine.name}`.replace(/[^\w.-]+/g, '_');
-  const file = () => URL.createObjectURL(new Blob([data.figure], {type: 'image/svg+xml'}));
+  const file = () => URL.createObjectURL(new Blob([report.figures[0]], {type: 'image/svg+xml'}));
   $('save-svg').addEventListener('click', () => save(`${name}.svg`, file()));
   $('save-png').addEventListener('click', () => {
     const image = new Image(), canvas = document.createElement('canvas');

@@ -94,8 +94,7 @@ BaselineSet baselines_named(const std::string& name) {
   throw InputError("baselines", "'" + name + "' is not one of them", "use auto, nccl or mpi");
 }
 
-// The result, the table as JSON, and the figure as SVG, "" where there are no rows; an interruption carries
-// the result alone. Without a time to search the work ends by itself, at kLongestOptimize at the latest.
+// The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to search the work ends by itself, at kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
                      const std::string& baselines) {
@@ -112,12 +111,12 @@ py::object optimized(const Topology& topology, const Collective& collective, con
       watched([&] { return optimize(topology, collective, question); }, stop, telling(latest, listener));
   const Optimized& answer = done.value;
   const py::object found =
-      py::make_tuple(answer.result, to_json(answer), answer.rows.empty() ? "" : to_svg(answer));
+      py::make_tuple(answer.result, to_json(answer), to_json(report_of(answer)));
   raise_again(done, py::cast(answer.result));
   return found;
 }
 
-// As JSON, and the figure as SVG, "" where nothing can be drawn.
+// The comparison and its report as JSON.
 py::object compared(const std::string& first, const std::string& second,
                     const std::vector<std::string>& collectives, const std::vector<std::int64_t>& sizes,
                     double search_time, const py::kwargs& asked) {
@@ -129,7 +128,7 @@ py::object compared(const std::string& first, const std::string& second,
                            .stop = &stop};
   const auto done = watched([&] { return compare(first, second, question); }, stop, [] {});
   raise_again(done, py::none());
-  return py::make_tuple(to_json(done.value), to_svg(done.value));
+  return py::make_tuple(to_json(done.value), to_json(report_of(done.value)));
 }
 
 // The plan of an Alltoallv as JSON; rows of bytes by source.

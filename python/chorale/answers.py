@@ -11,6 +11,19 @@ from chorale.errors import needed
 from chorale.given import File
 
 
+def report_html(report: Dict[str, Any]) -> str:
+    """A report as what calls answer with has it: figures, sentences, and tables."""
+
+    def table(rows: List[List[str]]) -> str:
+        def row(cells: List[str], tag: str) -> str:
+            return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        return f"<table>{row(rows[0], 'th')}{''.join(row(cells, 'td') for cells in rows[1:])}</table>"
+
+    return "".join(report["figures"] + [f"<p>{html.escape(text)}</p>" for text in report["sentences"]] +
+                   [table(each["rows"]) for each in report["tables"]])
+
+
 class Imported(NamedTuple):
     """A machine from files of others, with what was read, assumed and fitted: in words, and for programs."""
 
@@ -29,7 +42,7 @@ class Imported(NamedTuple):
 class Optimized(NamedTuple):
     """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines:
     the result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its
-    name, the answer in a sentence, a figure (SVG), which is what a notebook shows above it, what binds
+    name, the answer in a sentence, the report that a notebook shows (sentences, tables, a figure), what binds
     (None: not known), whether no schedule is faster at any of the sizes, and how the search ended, in words.
     `result.complete` is about steps and rounds alone."""
 
@@ -37,7 +50,7 @@ class Optimized(NamedTuple):
     rows: List[Dict[str, Any]]
     baselines: Dict[str, List[float]]
     conclusion: str
-    svg: str
+    report: Dict[str, Any]
     binding: Optional[Dict[str, Any]] = None
     complete: bool = False
     search: str = ""
@@ -46,8 +59,13 @@ class Optimized(NamedTuple):
         return (f"<Optimized: {self.result.topology.name}, {self.result.collective.name}, {len(self.rows)} "
                 f"sizes; {self.conclusion}>")
 
+    @property
+    def svg(self) -> str:
+        """Time and bus bandwidth over message size; "" where there is no schedule."""
+        return "".join(self.report["figures"])
+
     def _repr_html_(self) -> str:
-        return f"{self.svg}<p>{html.escape(self.conclusion)}</p>"
+        return report_html(self.report)
 
     def plot(self, axes: Any = None) -> List[Any]:
         """Time and bus bandwidth over message size, by matplotlib: the axes of both."""
@@ -123,18 +141,22 @@ class Compiled(NamedTuple):
 class Compared(NamedTuple):
     """Two machines or two results side by side (docs/formats.md): what each is, the bounds of each collective
     on machines, a row per message size and collective, the answer in sentences, what else differs, and the
-    figure (SVG), which is what a notebook shows."""
+    report that a notebook shows: sentences, tables, and a figure per collective."""
 
     sides: List[Dict[str, Any]]
     limits: List[List[Dict[str, Any]]]
     sizes: List[Dict[str, Any]]
     conclusions: List[str]
     notes: List[str]
-    svg: str
+    report: Dict[str, Any]
+
+    @property
+    def svg(self) -> str:
+        """The figure of the first collective that has one; "" where none can be drawn."""
+        return "".join(self.report["figures"][:1])
 
     def _repr_html_(self) -> str:
-        return self.svg or "<br>".join(html.escape(text)
-                                       for text in self.conclusions + self.notes) or html.escape(repr(self))
+        return report_html(self.report)
 
     def to_dataframe(self) -> Any:
         """A table of pandas: a row per collective and message size, or, without sizes, per collective with

@@ -159,12 +159,12 @@ def optimize(machine: Machine,
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     with listening(progress) as listener:
-        result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted,
+        result, table, report = _chorale.optimize(there, _collective(collective, there, root), listener, wanted,
                                                search_time, baselines)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
-    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"],
-                     document["complete"], document["search"])
+    return Optimized(result, document["rows"], baselines_us, document["conclusion"],
+                     json.loads(report), document["binding"], document["complete"], document["search"])
 
 
 @_with_options("machine")
@@ -183,10 +183,11 @@ def compare(first: File,
     wanted = sorted(set(sizes_of("sizes", sizes)))
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
-    text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time,
+    text, report = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time,
                                  **changes((), (), ()), **options)
     read = json.loads(text)
-    return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
+    return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"],
+                    json.loads(report))
 
 
 def alltoallv(counts: Iterable[Iterable[int]], nodes: int = 1, *, rates: str = "") -> Dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from chorale import _chorale, calls, plots
 from chorale._chorale import Bounds, Ranking, Result, Topology
+from chorale.answers import report_html
 from chorale.errors import InputError, needed
 from chorale.given import Sizes, sizes_of
 
@@ -106,9 +107,13 @@ def bounds_html(self: Bounds) -> str:
              self.rounds.certificate),
             (f"rounds in at most {self.within} steps", f"{self.rounds_within.rounds} at least",
              self.rounds_within.certificate)]
-    return ("<table><tr><th>of every schedule</th><th>bound</th><th>certificate</th></tr>" +
-            "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-                    for row in rows) + "</table>")
+    return report_html({
+        "figures": [],
+        "sentences": [],
+        "tables": [{
+            "rows": [["of every schedule", "bound", "certificate"], *([str(cell) for cell in row] for row in rows)]
+        }]
+    })
 
 
 def files(self: Ranking) -> calls.Compiled:

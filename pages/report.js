@@ -1,6 +1,6 @@
-// The page of a comparison: figures first, then tables.
+// The page of a report: sentences, figures, then tables.
 $('title').textContent = data.title;
-$('summary').replaceWith(...data.sentences.map(text => element('p', text)));
+$('summary').replaceWith(...data.sentences.concat(data.notes).map(text => element('p', text)));
 
 function section_of(title, content) {
   const section = element('section'), scroll = element('div', undefined, 'scroll');
