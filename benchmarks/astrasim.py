@@ -6,7 +6,7 @@ Usage: astrasim.py CHORALE PROGRAM [--seconds S]     PROGRAM is AstraSim_Analyti
 
 The left time is the best of ASTRA-sim's own ring, halving and doubling, double binary tree and direct algorithms, each with the data in 1, 4
 and 16 parts, which may overlap (preferred-dataset-splits). Ours is the point that 'chorale optimize' takes for the size, as 'emit --target
-chakra' writes it, in 1, 4 and 16 parts likewise; 'best' is the fastest of all points. Networks are files of ASTRA-sim, which 'chorale' reads.
+chakra' writes it, in 1, 4 and 16 parts likewise; 'best' is the fastest of all points. Networks are files of ASTRA-sim, which 'chorale topology import' reads.
 Its switches store and forward whole messages, and its rings forward without the rank, which the prediction has otherwise.
 """
 import itertools
@@ -152,8 +152,9 @@ def main():
         for kind, ranks in NETWORKS:
             network = f"{kind}_{ranks}.yml"
             (folder / network).write_text(f"topology: [ {kind} ]\nnpus_count: [ {ranks} ]\nbandwidth: [ {BANDWIDTH}.0 ]\nlatency: [ {LATENCY_NS}.0 ]\n")
+            run("topology", "import", network, "-o", "network.json", "-q")
             for collective, (key, type_of) in COLLECTIVES.items():
-                run("optimize", network, collective, "--sizes", ",".join(map(str, SIZES)), "--search-time", seconds, "--json", "found.json", "-o", f"best_{kind}_{collective}", "-q")
+                run("optimize", "./network.json", collective, "--sizes", ",".join(map(str, SIZES)), "--search-time", seconds, "--json", "found.json", "-o", f"best_{kind}_{collective}", "-q")
                 sizes = json.loads((folder / "found.json").read_text())["rows"]
                 result = folder / f"best_{kind}_{collective}" / "result.json"
                 points = len(json.loads(result.read_text())["points"])

@@ -90,7 +90,12 @@ def communication(name: File, machine: Machine, root: Optional[int] = None, orde
 def import_topology(*files: File, **options: Unpack[ImportOptions]) -> Imported:
     """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim
     (docs/topologies.md). Several files are nodes."""
+    from chorale.import_research import converted
+
     texts = [(os.fspath(file), text_of(file)) for file in files]
+    if len(texts) == 1:
+        name, text = texts[0]
+        texts = [(name, converted(text, name, options.get("nodes", 1)) or text)]
     read, report, details = _chorale.import_machine(texts, **options)
     return Imported(read, report, json.loads(details))
 

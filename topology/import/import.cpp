@@ -58,28 +58,28 @@ constexpr std::size_t kMostLinks = 1'000'000;
 // The last three bytes are the byte order mark of UTF-8.
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
-constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"",   "\"npus_count\"",
-                                     "\"gpus_per_node\"", "\"intranode_sketch\"", "\"7-Flows\"",
-                                     "\"(Topology) "};
+constexpr std::array kForeignKeys = {"\"chorale_wiring\"", "\"msccl_type\"",    "\"TopologyParams\"",
+                                     "\"npus_count\"",     "\"gpus_per_node\"", "\"intranode_sketch\"",
+                                     "\"7-Flows\"",        "\"(Topology) "};
 
-enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, RocmSmi, Slurm, Msccl, Taccl, Teccl, Astra, Ns3 };
+// Research: of msccl-tools, TACCL, TE-CCL and ASTRA-sim, which the Python package reads and writes as Wiring.
+enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, RocmSmi, Slurm, Wiring, Research };
 
 // Keys that only one tool writes. Files of the same tools that are not machines get an error of their own.
 Format json_format(const JsonReader& json) {
   const auto is_not_one = [&](const char* what, const char* remedy) { json.fail(what, remedy); };
   if (!json.is_object()) is_not_one("is not a machine", "give an object");
   if (json.has("system") && json.has("card0")) return Format::RocmSmi;
-  if (json.has("msccl_type")) return Format::Msccl;
-  if (json.has("TopologyParams")) return Format::Teccl;
-  if (json.has("npus_count")) return Format::Astra;
-  if (json.has("gpus_per_node")) return Format::Taccl;
+  if (json.has("chorale_wiring")) return Format::Wiring;
+  for (const char* key : {"msccl_type", "TopologyParams", "npus_count", "gpus_per_node"})
+    if (json.has(key)) return Format::Research;
   if (json.has("intranode_sketch"))
     is_not_one("is a sketch of TACCL, not a machine", "give the topology file");
   if (json.has("7-Flows")) is_not_one("is a schedule of TE-CCL, not a machine", "give its input file");
   if (json.has("ranks") || json.has("hierarchy"))
     is_not_one("is a machine of Chorale already", "name it instead of a machine");
   is_not_one("is of no known format", ("known are " + known_formats()).c_str());
-  return Format::Msccl;
+  return Format::Research;
 }
 
 // By what one format has and those asked after it have not: a matrix of nvidia-smi has no word of its own but
@@ -98,11 +98,11 @@ Format format_of(const NamedText& file) {
     root.fail("is of no known format", "known are " + known_formats());
   }
   if (file.text[begin] == '{') return json_format(parse_json(file.text, file.path));
-  if (file.text.find("npus_count") != std::string::npos) return Format::Astra;
+  if (file.text.find("npus_count") != std::string::npos) return Format::Research;
   if (file.text.find("between two GPUs") != std::string::npos) return Format::RocmSmi;
   if (is_slurm_topology(file.text)) return Format::Slurm;
   if (file.text.find("GPU0") != std::string::npos) return Format::NvidiaSmi;
-  if (file.text[begin] >= '0' && file.text[begin] <= '9') return Format::Ns3;
+  if (file.text[begin] >= '0' && file.text[begin] <= '9') return Format::Research;
   throw InputError(file.path, "is of no known format", "known are " + known_formats());
 }
 
@@ -213,14 +213,11 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
   return import;
 }
 
-Import from_msccl(const NamedText& file) {
-  Import import{.machine = read_msccl_topology(file.text, file.path)};
+Import from_machine(Topology machine, std::vector<std::string> read, std::vector<std::string> assumed) {
+  Import import{.machine = std::move(machine), .read = std::move(read), .assumed = std::move(assumed)};
   for (Rank n = 0; n < import.machine.ranks; ++n)
     import.machine.labels.push_back({"rank", fmt::format("rank {}", n)});
-  import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks per round", file.path));
   say_what_switches_do(import);
-  import.assumed.push_back(
-      "latencies and rates are Chorale's defaults: 1 us per step, 25 GB/s for one chunk per round");
   return import;
 }
 
@@ -235,6 +232,10 @@ void require_readable(const Topology& machine, const std::string& file) {
 std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
          "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
+}
+
+bool is_of_research(const NamedText& file) {
+  return format_of(file) == Format::Research;
 }
 
 // Only Chorale's own format is JSON without one of the keys; all that is not JSON is another tool's, and
@@ -319,21 +320,18 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
       return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
     });
     import.nodes = equal ? static_cast<int>(hosts.size()) : 0;
-  } else if (format == Format::Taccl) {
-    import = from_wiring(
-        read_taccl_json(first->text, first->path, options.nodes, options.network_within_nodes), options);
-    import.nodes = options.nodes;
+  } else if (format == Format::Research) {
+    throw InputError(first->path,
+                     "is a file of msccl-tools, TACCL, TE-CCL or ASTRA-sim, which the Python package reads",
+                     "convert it first: chorale topology import FILE -o machine.json");
   } else {
-    if (options.nodes > 1)
+    DescribedMachine described = read_wiring(first->text, first->path, options.network_within_nodes);
+    if (options.nodes > 1 && options.nodes != described.copies)
       throw InputError("--nodes", first->path + " describes a whole machine itself", "leave it out");
-    if (format == Format::Msccl)
-      import = from_msccl(*first);
-    else if (format == Format::Teccl)
-      import = from_wiring(read_teccl_json(first->text, first->path), options);
-    else if (format == Format::Astra)
-      import = from_wiring(read_astra_network(first->text, first->path), options);
-    else
-      import = from_wiring(read_ns3_topology(first->text, first->path), options);
+    import = described.machine ? from_machine(std::move(*described.machine), std::move(described.wiring.read),
+                                              std::move(described.wiring.assumed))
+                               : from_wiring(std::move(described.wiring), options);
+    import.nodes = described.copies;
   }
   import.machine.name =
       name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");

@@ -36,6 +36,10 @@ std::string known_formats();
 // cannot be parsed is not.
 bool is_foreign(std::string_view text);
 
+// Whether a text is of msccl-tools, TACCL, TE-CCL or ASTRA-sim: the Python package converts these
+// (chorale.import_research). Throws InputError as imported() does.
+bool is_of_research(const NamedText&);
+
 // One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed
 // over. Throws InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known
 // format, or does not go together.

@@ -3,6 +3,7 @@
 // or listed, never guessed silently. docs/topologies.md has the rules of each format.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,16 +29,12 @@ SwitchTree read_slurm_topology(std::string_view text, const std::string& file);
 // A machine of such a tree alone: a host is a rank.
 Wiring wiring_of(const SwitchTree&, const std::string& file, const ImportOptions&);
 
-// A node, and how many of them are joined; it contains what the file has about the network.
-Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes);
-// These files contain their number of nodes.
-Wiring read_teccl_json(std::string_view text, const std::string& file);
-Wiring read_astra_network(std::string_view text,
-                          const std::string& file);  // YAML or JSON of the analytical backend
-Wiring read_ns3_topology(std::string_view text,
-                         const std::string& file);  // ASTRA-sim's physical topology for ns-3
-
-// In chunks per round already.
-Topology read_msccl_topology(std::string_view text, const std::string& file);
+// A machine that another program has read (topology/import/wiring_json.cpp).
+struct DescribedMachine {
+  Wiring wiring = {};
+  int copies = 0;                        // equal nodes, joined by its ports; 0: not known
+  std::optional<Topology> machine = {};  // in place of nodes and lines: in chunks per round already
+};
+DescribedMachine read_wiring(std::string_view text, const std::string& file, bool within_nodes);
 
 }  // namespace chorale
