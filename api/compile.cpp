@@ -20,8 +20,7 @@
 #include "codegen/mscclpp/plan.h"
 #include "codegen/nccl_source.h"
 #include "codegen/passes/lower.h"
-#include "codegen/simulators/chakra.h"
-#include "codegen/simulators/goal.h"
+#include "codegen/simulators/messages.h"
 #include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
 #include "cost/port_serialization.h"
@@ -99,8 +98,8 @@ Rank lost_rank(const std::string& failure) {
   return failure.starts_with(kRank) ? std::atoi(failure.c_str() + kRank.size()) : -1;
 }
 
-// Messages of one size for a simulator: a file of GOAL; a directory with the platform and traces of SimGrid,
-// or with the traces of Chakra.
+// Messages of one size for a simulator: a directory with the platform and traces of SimGrid, or the messages,
+// of which the Python package writes GOAL and the traces of Chakra.
 OrError<Compiled> replayed(const Verified<Schedule>& schedule, const Topology& topology, const Point& point,
                            Target target, const CompileOptions& options) {
   const std::string name = title(topology, point);
@@ -109,14 +108,12 @@ OrError<Compiled> replayed(const Verified<Schedule>& schedule, const Topology& t
   Compiled compiled{.path = (options.name.empty() ? file_stem(topology, point.collective) : options.name) +
                             entry_of(target).ending,
                     .note = unused_switches(topology, point, to)};
-  if (target == Target::Goal) {
-    compiled.files = {{compiled.path, to_goal(schedule, block)}};
+  if (target != Target::Simgrid) {
+    compiled.files = {{compiled.path, messages_as_json(schedule, block)}};
     return compiled;
   }
-  if (const auto fault = target == Target::Simgrid ? without_simgrid(topology) : std::nullopt)
-    return InputError(name, *fault);
-  compiled.files = in_folder(compiled.path, target == Target::Simgrid ? to_simgrid(schedule, block, name)
-                                                                      : to_chakra(schedule, block));
+  if (const auto fault = without_simgrid(topology)) return InputError(name, *fault);
+  compiled.files = in_folder(compiled.path, to_simgrid(schedule, block, name));
   return compiled;
 }
 

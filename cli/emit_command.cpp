@@ -8,8 +8,11 @@
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/python_command.h"
+#include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/json_reader.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 
@@ -34,6 +37,16 @@ Outcome page(const EmitCommand& command, Result result, const std::atomic<bool>*
   }
   return {.text = shown(path) + ".html\n",
           .files = {{path + ".html", to_page(result, best_sizes(result, {}, stop), stop)}}};
+}
+
+// What simulators read, of messages: the Python package writes it.
+Outcome written_in_python(Target target, const std::vector<NamedText>& messages, Supervisor& supervisor) {
+  std::vector<std::string> points;
+  for (const NamedText& each : messages)
+    points.push_back(fmt::format("[{},{}]", quoted(each.path), quoted(each.text)));
+  return done_in_python(
+      "--target " + entry_of(target).name, "simulators",
+      fmt::format(R"({{"target":"{}","points":{}}})", entry_of(target).name, lines(points, " ")), supervisor);
 }
 
 }  // namespace
@@ -86,6 +99,11 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
         command.file,
         fmt::format("none of its {} on the frontier can be written", counted(std::ssize(chosen), "point")),
         fmt::format("point {}: {}", chosen.front(), first_reason));
+  if (*command.target == Target::Goal || *command.target == Target::Chakra) {
+    Outcome done = written_in_python(*command.target, files, supervisor);
+    if (!done.errors.empty()) return done;
+    files = std::move(done.files);
+  }
   return {.exit_code = refused.empty() ? kFound : kBadInput,
           .text = written,
           .files = std::move(files),

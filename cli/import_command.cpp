@@ -8,7 +8,7 @@
 #include "cli/python_command.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 #include "topology/import/import.h"
 
 namespace chorale {

@@ -3,12 +3,16 @@
 // into parts of the greatest common divisor of all such counts.
 #include "codegen/simulators/messages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "ir/collective_kind.h"
+#include "ir/json_reader.h"
 #include "ir/program.h"
 
 namespace chorale {
@@ -102,6 +106,22 @@ Messages messages_of(const Verified<Schedule>& schedule, std::int64_t block_byte
 
 Messages messages_by_shares(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
   return made(schedule, block_bytes, true);
+}
+
+std::string messages_as_json(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
+  const int ranks = schedule.topology().ranks;
+  std::vector<std::string> rows;
+  for (const ScheduleMessage& message : messages_of(schedule, block_bytes).all) {
+    const Link& link = schedule.topology().links[message.link];
+    rows.push_back(fmt::format("[{},{},{},{}]", message.step, link.src, link.dst, message.bytes));
+  }
+  const CollectiveKind kind = row_of(schedule.collective().kind).result;
+  return fmt::format(
+      "{{\"chorale_messages\":1,\"ranks\":{},\"collective\":{},\"message_bytes\":{},\"block_bytes\":{},\n"
+      " \"messages\":{}}}\n",
+      ranks, is_offered(kind) ? quoted(name_of(kind)) : "null",
+      is_offered(kind) ? fmt::to_string(block_bytes * blocks_of(kind, ranks)) : "null", block_bytes,
+      lines(rows, " "));
 }
 
 }  // namespace chorale

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/schedule.h"
@@ -36,5 +37,10 @@ Messages messages_of(const Verified<Schedule>&, std::int64_t block_bytes);
 // The same, where links under a shared limit have several messages, so that their shares of it are those of
 // their chunks: a simulator grants each message the same. None is longer than 1 GB, which MPI can count.
 Messages messages_by_shares(const Verified<Schedule>&, std::int64_t block_bytes);
+
+// The messages as JSON, of which the Python package writes what other simulators read
+// (python/chorale/simulators.py): ranks, the collective and the bytes of its message (null: a custom one),
+// messages as [step, from, to, bytes].
+std::string messages_as_json(const Verified<Schedule>&, std::int64_t block_bytes);
 
 }  // namespace chorale

@@ -300,7 +300,11 @@ def measure(result: Result, bytes: Sizes, *, point: int = 0, type: str = "float3
 @_with_options("compile")
 def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[CompileOptions]) -> Compiled:
     """A point as a program of a target (targets() lists them); nothing is written before Compiled.write()."""
-    return Compiled(*_chorale.compile(result, point, target, **options))
+    path, files = _chorale.compile(result, point, target, **options)
+    if target in ("goal", "chakra"):
+        from chorale.simulators import written
+        files = written(target, path, files[path])
+    return Compiled(path, files)
 
 
 def simulate(result: Result, message_bytes: Sizes = (1 << 10, 1 << 20, 1 << 30), *,
