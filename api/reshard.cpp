@@ -1,9 +1,10 @@
-// Plans are searched as a collective of bundles (api/reshard_bundles.cpp) and timed by bytes over links: the
+// Plans are searched as a collective of bundles, parts in equal chunks, and timed by bytes over links: the
 // tensors are large, so latency is left out, and so it is of the methods that a plan is compared with. The
 // bound is computed beside the search, on a thread of its own.
 #include "api/reshard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,7 @@
 #include "construct/engine.h"
 #include "ir/error.h"
 #include "ir/json_reader.h"
+#include "ir/limits.h"
 #include "pareto/findings.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
@@ -28,7 +30,62 @@ namespace {
 
 // Of all chunks together: schedules of more take longer to find, and are no better.
 constexpr int kMostPieces = 20'000;
-constexpr double kNearEnough = 1.005;  // of the bound
+constexpr double kNearEnough = 1.005;     // of the bound
+constexpr double kFloorChunks = 1 << 17;  // of all bytes, about
+constexpr std::size_t kMostParts = 1'000'000;
+constexpr double kMostBytes = 1e18;  // of a part
+
+// The ranks that want the part and do not hold it.
+RankSet lacking(const ReshardPart& part) {
+  std::vector<Rank> ranks;
+  std::ranges::set_difference(part.wanted, part.holders, std::back_inserter(ranks));
+  return ranks;
+}
+
+// Chunks of each, one after the other. A chunk is at one position in the inputs of all its holders, the first
+// that is free in each of them, and likewise in the outputs.
+Collective collective_of(const std::vector<ReshardPart>& bundles, int ranks) {
+  Collective collective{.kind = CollectiveKind::Custom, .custom_name = "reshard", .ranks = ranks};
+  std::vector<int> inputs(ranks, 0), outputs(ranks, 0);
+  for (const ReshardPart& bundle : bundles) {
+    const RankSet missing = lacking(bundle);
+    for (int c = 0; c < bundle.chunks; ++c) {
+      ChunkSpec chunk{.pre = bundle.holders, .post = missing};
+      for (const Rank r : chunk.pre) chunk.input = std::max(chunk.input, inputs[r]);
+      for (const Rank r : chunk.post) chunk.output = std::max(chunk.output, outputs[r]);
+      for (const Rank r : chunk.pre) inputs[r] = chunk.input + 1;
+      for (const Rank r : chunk.post) outputs[r] = chunk.output + 1;
+      collective.chunks.push_back(std::move(chunk));
+    }
+  }
+  return collective;
+}
+
+// The same demand, in which each part that some rank lacks is one chunk.
+ReshardDemand of_whole_parts(ReshardDemand demand) {
+  demand.bundles = demand.parts;
+  for (ReshardPart& part : demand.bundles) part.chunks = lacking(part).empty() ? 0 : 1;
+  demand.collective = collective_of(demand.bundles, demand.collective.ranks);
+  return demand;
+}
+
+RankSet ranks_from(const JsonReader& json, int ranks) {
+  std::vector<Rank> all;
+  for (std::size_t i = 0; i < json.size(kMostRanks); ++i) all.push_back(json.at(i).integer(0, ranks - 1));
+  return all;
+}
+
+std::vector<ReshardPart> parts_from(const JsonReader& json, int ranks) {
+  std::vector<ReshardPart> parts;
+  for (std::size_t i = 0; i < json.size(kMostParts); ++i) {
+    const JsonReader row = json.at(i);
+    parts.push_back({.holders = ranks_from(row.at(0), ranks),
+                     .wanted = ranks_from(row.at(1), ranks),
+                     .bytes = row.at(2).number(0, kMostBytes),
+                     .chunks = row.at(3).integer(0, kMostPieces)});
+  }
+  return parts;
+}
 
 // Bytes over links, and what that takes.
 class LinkBytes {
@@ -160,14 +217,13 @@ Route direct_sends(const Topology& topology, const ReshardDemand& demand) {
 // All tensors are gathered at the first rank that holds some, which sends them whole to every rank that wants
 // some, along a tree of shortest paths. A link of the tree carries all bytes once, whatever the number of
 // ranks behind it.
-Route gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
-                           const ReshardDemand& demand) {
-  const Rank root = holders_of(question).front();
+Route gather_and_broadcast(const Topology& topology, const ReshardDemand& demand) {
+  const Rank root = demand.root;
   Route route{.name = "gather and broadcast", .stages = std::vector<std::vector<PartSend>>(2)};
   std::vector<LinkId> tree;  // from the root outwards
   std::set<LinkId> seen;
   const std::vector<LinkId> last = shortest_paths(topology, {root});
-  for (const Rank rank : receivers_of(question))
+  for (const Rank rank : demand.receivers)
     for (const LinkId l : path_to(topology, last, rank))
       if (seen.insert(l).second) tree.push_back(l);
   for (int p = 0; p < std::ssize(demand.parts); ++p) {
@@ -255,17 +311,22 @@ Schedule schedule_of(const Topology& topology, const ReshardDemand& demand, cons
   return schedule;
 }
 
-// The strongest bound on rounds, in microseconds. The floor counts whole chunks of each part only, so what
-// bounds it bounds the parts. A round takes the time of its chunk at the least beta of all links. None is
-// known where the time ends before.
+// The strongest bound on rounds, in microseconds. Of each part as many chunks count as it has whole ones of
+// some 2^17 of all bytes, so what bounds them bounds the parts, by little less. A round takes the time
+// of its chunk at the least beta of all links. None is known where the time ends before.
 std::optional<double> bound_us(const Topology& topology, const ReshardDemand& demand,
                                const std::atomic<bool>* stop) {
   double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
-  const ReshardFloor floor = reshard_floor(demand);
-  StrongestBounds bounds(topology, floor.collective, stop);
+  std::vector<ReshardPart> parts = demand.parts;
+  double chunk_bytes = 0;
+  for (const ReshardPart& part : parts) chunk_bytes += lacking(part).empty() ? 0 : part.bytes / kFloorChunks;
+  for (ReshardPart& part : parts)
+    part.chunks = lacking(part).empty() ? 0 : static_cast<int>(part.bytes / chunk_bytes * (1 + 1e-12));
+  const Collective floor = collective_of(parts, topology.ranks);
+  StrongestBounds bounds(topology, floor, stop);
   if (bounds.fewest_steps().steps == 0 || bounds.rate().rounds == 0) return std::nullopt;
-  return static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * floor.chunk_bytes * beta;
+  return static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * chunk_bytes * beta;
 }
 
 // Step by step, each as long as its fullest link or limit.
@@ -349,9 +410,20 @@ void take_route(Resharding& answer, const Route& route, const std::vector<int>& 
 
 }  // namespace
 
-Resharding reshard(const Topology& topology, const ReshardQuestion& question, const std::vector<int>& host,
+ReshardDemand reshard_demand_from_json(std::string_view text, int ranks) {
+  const JsonReader json = parse_json(text, "the demand");
+  ReshardDemand demand{.root = json["root"].integer(0, ranks - 1),
+                       .receivers = ranks_from(json["receivers"], ranks),
+                       .parts = parts_from(json["parts"], ranks),
+                       .bundles = parts_from(json["bundles"], ranks)};
+  demand.collective = collective_of(demand.bundles, ranks);
+  if (demand.collective.chunks.empty()) json["bundles"].fail("move nothing", "give other layouts");
+  return demand;
+}
+
+Resharding reshard(const Topology& topology, const ReshardDemand& demand, const std::vector<int>& host,
                    const FrontierOptions& options) {
-  Resharding answer{.question = question, .demand = reshard_demand(question, topology.ranks)};
+  Resharding answer{.demand = demand};
   answer.of_nodes = !host.empty();
   FrontierOptions limited = options;
   if (limited.max_chunks == kAnyChunks)
@@ -366,8 +438,7 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
   answer.result = packed(flat, answer.demand.collective, limited);
   stop.tell_why(answer.result);
   answer.bound_us = bound.get();
-  std::vector<Route> routes = {gather_and_broadcast(flat, question, answer.demand),
-                               direct_sends(flat, answer.demand)};
+  std::vector<Route> routes = {gather_and_broadcast(flat, answer.demand), direct_sends(flat, answer.demand)};
   if (answer.of_nodes) routes.push_back(ring_of_nodes(flat, answer.demand, host));
   std::optional<Route> fastest;
   double least_us = std::numeric_limits<double>::infinity();
@@ -396,21 +467,31 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
 }
 
 std::string to_json(const Resharding& answer) {
-  std::vector<std::string> methods, links;
+  const Topology& topology = answer.result.topology;
+  const bool planned = !answer.result.points.empty();
+  std::vector<std::string> methods, links, steps;
   for (const ReshardMethod& each : answer.methods)
     methods.push_back(fmt::format("{{\"name\":{},\"us\":{},\"bytes\":{},\"link_seconds\":{}}}",
                                   quoted(each.name), each.us, each.bytes, each.link_seconds));
   for (std::size_t l = 0; l < answer.link_bytes.size(); ++l)
     if (answer.link_bytes[l] > 0)
-      links.push_back(fmt::format("[{},{},{}]", answer.result.topology.links[l].src,
-                                  answer.result.topology.links[l].dst, answer.link_bytes[l]));
+      links.push_back(
+          fmt::format("[{},{},{}]", topology.links[l].src, topology.links[l].dst, answer.link_bytes[l]));
+  if (planned)
+    for (const Step& step : answer.result.points[answer.point].schedule.steps) {
+      std::vector<std::string> sends;
+      for (const Send& send : step.sends)
+        sends.push_back(fmt::format("[{},{},{}]", send.chunk, topology.links[send.link].src,
+                                    topology.links[send.link].dst));
+      steps.push_back(fmt::format("[{}]", fmt::join(sends, ",")));
+    }
   return fmt::format(
-      "{{\"chorale_reshard\":1,\"name\":{},\"topology\":{},\"bytes\":{},\"chunk_bytes\":{},\"parts\":{},\n"
-      " \"bound_us\":{},\"of_nodes\":{},\"plan\":{},\"point\":{},\n \"methods\":{},\n \"links\":{}}}\n",
-      quoted(answer.question.name), quoted(answer.result.topology.name), answer.demand.bytes,
-      answer.demand.chunk_bytes, answer.demand.parts.size(),
-      answer.bound_us ? fmt::to_string(*answer.bound_us) : "null", answer.of_nodes, quoted(answer.plan),
-      answer.point, lines(methods, " "), lines(links, " "));
+      "{{\"ranks\":{},\"topology\":{},\"bound_us\":{},\"of_nodes\":{},\"plan\":{},\"point\":{},\n"
+      " \"pieces\":{},\"methods\":{},\n \"links\":{},\n \"steps\":{}}}\n",
+      topology.ranks, quoted(topology.name), answer.bound_us ? fmt::to_string(*answer.bound_us) : "null",
+      answer.of_nodes, quoted(answer.plan), answer.point,
+      planned ? answer.result.points[answer.point].cost.chunks : 1, lines(methods, " "), lines(links, " "),
+      planned ? lines(steps, " ") : "null");
 }
 
 }  // namespace chorale

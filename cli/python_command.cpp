@@ -77,10 +77,8 @@ Outcome outcome_of(const JsonReader& json, const WorkFolder& folder) {
   return outcome;
 }
 
-}  // namespace
-
-Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
-                       Supervisor& supervisor) {
+Outcome done(const std::string& command, const std::string& module, const std::string& question,
+             Supervisor* supervisor) {
   const std::string package = package_folder(command);
   if (!has_program("python3"))
     throw InputError(command, "needs Python, which is not here", "install python3");
@@ -91,16 +89,28 @@ Outcome done_in_python(const std::string& command, const std::string& module, co
                                  quoted_for_shell(fs::current_path(error).string()),
                                  quoted_for_shell(this_program().string()), quoted_for_shell(kLaunch));
   for (const std::string& word : {package, module, folder.path()}) line += " " + quoted_for_shell(word);
-  const bool done = folder.run(line, supervisor.stop());
+  const bool done = folder.run(line, supervisor == nullptr ? nullptr : supervisor->stop());
+  const Stopped stopped = supervisor == nullptr ? Stopped::No : supervisor->stopped();
   const std::string answer = folder.text("outcome");
-  if (!done && supervisor.stopped() == Stopped::No)
+  if (!done && stopped == Stopped::No)
     throw InputError(command, "its Python failed: " + folder.complaint(), "python3 has to be 3.9 or newer");
   if (answer.empty())
-    return {.exit_code = exit_code_of(supervisor.stopped()),
-            .errors = {fmt::format("nothing was done ({})", name_of(supervisor.stopped()))}};
+    return {.exit_code = exit_code_of(stopped),
+            .errors = {fmt::format("nothing was done ({})", name_of(stopped))}};
   Outcome outcome = outcome_of(parse_json(answer, command), folder);
-  if (!done) outcome.exit_code = exit_code_of(supervisor.stopped());
+  if (!done) outcome.exit_code = exit_code_of(stopped);
   return outcome;
+}
+
+}  // namespace
+
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
+                       Supervisor& supervisor) {
+  return done(command, module, question, &supervisor);
+}
+
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question) {
+  return done(command, module, question, nullptr);
 }
 
 }  // namespace chorale

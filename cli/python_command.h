@@ -17,5 +17,7 @@ class Supervisor;
 // Python or the package is missing, and for what the module refuses.
 Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
                        Supervisor&);
+// The same where no limit is to end it: a small part of a command.
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question);
 
 }  // namespace chorale

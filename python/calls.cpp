@@ -182,20 +182,17 @@ py::tuple designed(int ranks, int degree, const std::string& job, std::int64_t b
   return found;
 }
 
-// As JSON, its files by name, and the result.
-py::tuple resharded(const Topology& topology, const std::string& question, const std::vector<int>& host,
+// What was found, as JSON, and the result.
+py::tuple resharded(const Topology& topology, const std::string& demand, const std::vector<int>& host,
                     double search_time) {
   std::atomic<bool> stop = false;
   // The range of a time is that of the option --time-limit: limits_of() reads it by that row.
   FrontierOptions options{.time_limit = limits_of({}, search_time, stop).time};
   options.synthesis.limits.stop = &stop;
-  const ReshardQuestion asked = reshard_from_json(question, "question");
+  const ReshardDemand asked = reshard_demand_from_json(demand, topology.ranks);
   const auto done = watched([&] { return reshard(topology, asked, host, options); }, stop, [] {});
   raise_again(done, py::none());
-  py::dict files;
-  if (!done.value.result.points.empty())
-    for (const NamedText& file : reshard_script(done.value)) files[py::str(file.path)] = file.text;
-  return py::make_tuple(to_json(done.value), files, done.value.result);
+  return py::make_tuple(to_json(done.value), done.value.result);
 }
 
 // The verdict by name, the result, and the conflicts that the solver took.

@@ -416,8 +416,13 @@ def reshard(machine: Union[str, Topology],
     docs/formats.md has it. Seconds between nodes need a machine by name."""
     asked = json.dumps(question) if isinstance(question, Mapping) else text_of(question)
     host = _chorale.hosts_of(machine) if isinstance(machine, str) else []
-    text, files, result = _chorale.reshard(_machine(machine), asked, host, float(search_time))
-    return {**json.loads(text), "files": files, "result": result}
+    there = _machine(machine)
+    from chorale import resharding
+
+    text, result = _chorale.reshard(there, resharding.asked(asked, "question", there.ranks), host, float(search_time))
+    answer = resharding.Resharding(asked, "question", json.loads(text))
+    files = answer.files() if result.points else {}
+    return {**json.loads(answer.json()), "files": files, "result": result}
 
 
 def _machine(given: Machine) -> Topology:

@@ -1,28 +1,12 @@
-// The plan of a reshard as a program of torch.distributed: the plan as JSON, and what executes it.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "api/reshard.h"
-#include "ir/error.h"
-#include "ir/json_reader.h"
-
-namespace chorale {
-namespace {
-
-// A part travels as one stream of bytes: its regions one after the other, each copy of a tensor row by row.
-// The stream is padded to a whole number of pieces, so that all pieces of a part have one size and no message
-// has a length of its own. A rank that only relays a part holds a stream, too, and cuts nothing out of it.
-// What is there already is copied from the old tensor and not sent. The check fills tensors by a hash of
-// tensor, copy and coordinates, so a byte at a wrong place differs from the right one with odds of 255 in
-// 256.
-constexpr const char* kExecutor = R"(#!/usr/bin/env python3
+#!/usr/bin/env python3
 """Does the plan of plan.json (chorale reshard) by torch.distributed, and checks every byte.
 
-    torchrun --nproc-per-node RANKS reshard_torch.py [gloo|nccl]
-    python3 reshard_torch.py --spawn       all ranks on this machine, over gloo
+torchrun --nproc-per-node RANKS reshard_torch.py [gloo|nccl] python3 reshard_torch.py --spawn all ranks on
+this machine, over gloo
 
-reshard(plan, rank, held) is for other programs: `held` has the part that this rank holds, by (tensor, copy), as
-bytes with those of an element as its last dimension; it returns the parts that the rank needs in the same form.
+reshard(plan, rank, held) is for other programs: `held` has the part that this rank holds, by (tensor,
+copy), as bytes with those of an element as its last dimension; it returns the parts that the rank needs in
+the same form.
 """
 import json
 import math
@@ -49,6 +33,10 @@ def empty(tensor, box, device):
     return torch.zeros([b - a for a, b in box] + [tensor["element_bytes"]], dtype=torch.uint8, device=device)
 
 
+# A part travels as one stream of bytes: its regions one after the other, each copy of a tensor row by row.
+# The stream is padded to a whole number of pieces, so that all pieces of a part have one size and no
+# message has a length of its own. A rank that only relays a part holds a stream, too, and cuts nothing out
+# of it. What is there already is copied from the old tensor and not sent.
 def reshard(plan, rank, held, device="cpu"):
     pieces, streams, chunk = plan["pieces"], {}, {}
     for number, part in enumerate(plan["parts"]):
@@ -99,7 +87,8 @@ def reshard(plan, rank, held, device="cpu"):
 
 
 def expected(tensor, t, copy, box):
-    """Bytes by tensor, copy, coordinates and byte."""
+    """Bytes by a hash of tensor, copy, coordinates and byte, so a byte at a wrong place differs from the
+    right one with odds of 255 in 256."""
     value = torch.full((), 17 * t + 31 * copy + 1, dtype=torch.int64)
     for d, (a, b) in enumerate(box):
         shape = [1] * (len(box) + 1)
@@ -143,62 +132,3 @@ if __name__ == "__main__":
         mp.start_processes(main, (PLAN["ranks"], "gloo", True), PLAN["ranks"], start_method="fork")
     else:
         main(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), sys.argv[1] if len(sys.argv) > 1 else "gloo", False)
-)";
-
-// [[from,to],...], a pair for each dimension, `to` not included.
-std::string box_json(const Box& box) {
-  std::vector<std::string> sides;
-  for (const auto& [from, to] : box) sides.push_back(fmt::format("[{},{}]", from, to));
-  return fmt::format("[{}]", fmt::join(sides, ","));
-}
-
-// [[rank,box],...]: what each rank of the mesh has of this tensor. Ranks outside of its mesh are absent.
-std::string layout_json(const ReshardLayout& layout, const ReshardTensor& tensor) {
-  const std::vector<Box> boxes = boxes_of(layout, tensor.shape);
-  std::vector<std::string> rows;
-  for (std::size_t i = 0; i < boxes.size(); ++i)
-    rows.push_back(fmt::format("[{},{}]", layout.mesh.ranks[i], box_json(boxes[i])));
-  return fmt::format("[{}]", fmt::join(rows, ","));
-}
-
-// Parts are the bundles that travel together, not the parts of the demand: chunk numbers of the schedule are
-// by bundle. A step is a list of [chunk,src,dst], and its sends start together.
-std::string plan_json(const Resharding& answer) {
-  const Point& point = answer.result.points[answer.point];
-  std::vector<std::string> tensors, parts, steps;
-  for (const ReshardTensor& each : answer.question.tensors)
-    tensors.push_back(fmt::format("{{\"name\":{},\"element_bytes\":{},\"count\":{},\"from\":{},\"to\":{}}}",
-                                  quoted(each.name), each.element_bytes, each.count,
-                                  layout_json(each.from, each), layout_json(each.to, each)));
-  for (const ReshardPart& part : answer.demand.bundles) {
-    std::vector<std::string> regions;
-    for (const ReshardPart::Region& region : part.regions)
-      regions.push_back(fmt::format("[{},{}]", region.tensor, box_json(region.box)));
-    parts.push_back(fmt::format(
-        "{{\"holders\":{},\"wanted\":{},\"bytes\":{:.0f},\"first_chunk\":{},\"chunks\":{},\"regions\":[{}]}}",
-        list(part.holders), list(part.wanted), part.bytes, part.first_chunk, part.chunks,
-        fmt::join(regions, ",")));
-  }
-  for (const Step& step : point.schedule.steps) {
-    std::vector<std::string> sends;
-    for (const Send& send : step.sends) {
-      const Link& link = answer.result.topology.links[send.link];
-      sends.push_back(fmt::format("[{},{},{}]", send.chunk, link.src, link.dst));
-    }
-    steps.push_back(fmt::format("[{}]", fmt::join(sends, ",")));
-  }
-  return fmt::format(
-      "{{\"ranks\": {}, \"pieces\": {},\n \"tensors\": {},\n \"parts\": {},\n \"steps\": {}}}\n",
-      answer.result.topology.ranks, point.cost.chunks, lines(tensors, " "), lines(parts, " "),
-      lines(steps, " "));
-}
-
-}  // namespace
-
-std::vector<NamedText> reshard_script(const Resharding& answer) {
-  if (answer.result.points.empty())
-    throw InputError("reshard", "no schedule was found within the limits", "give more time");
-  return {{"plan.json", plan_json(answer)}, {"reshard_torch.py", kExecutor}};
-}
-
-}  // namespace chorale
