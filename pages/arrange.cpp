@@ -152,6 +152,32 @@ Arrangement hypercube(const std::vector<GraphFactor>& factors) {
   return picture;
 }
 
+// Are the neighbours of each number the same steps away, round a circle of all numbers (a Cayley graph of the
+// cyclic group)? With other numbers it is drawn as any graph.
+bool is_circulant(const Graph& g) {
+  const int nodes = static_cast<int>(g.size());
+  const auto steps_from = [&](int a) {
+    std::vector<int> steps;
+    for (const int b : g[a]) steps.push_back((b - a + nodes) % nodes);
+    std::ranges::sort(steps);
+    return steps;
+  };
+  const std::vector<int> steps = steps_from(0);
+  for (int a = 1; a < nodes; ++a)
+    if (steps_from(a) != steps) return false;
+  return steps.size() > 1;
+}
+
+// Its numbers round a circle: the lines of each step have one length.
+Arrangement circulant(const Graph& g) {
+  const int nodes = static_cast<int>(g.size());
+  std::string steps;
+  for (const int b : g[0])
+    if (2 * b <= nodes) steps += (steps.empty() ? "" : ", ") + number(b);
+  return {.shape = "circulant of " + number(nodes) + ", steps " + steps,
+          .spots = circle_of(nodes, kAllPairs)};
+}
+
 // One node that is joined to all others, which have no other link.
 Arrangement star(int centre, int nodes) {
   Arrangement picture{.shape = "star of " + number(nodes)};
@@ -223,7 +249,8 @@ std::vector<Spot> in_rows(int nodes) {
   return spots;
 }
 
-// From the strictest shape to none: edges alone, one factor, a grid, copies, a tree; else by stress.
+// From the strictest shape to none: edges alone, one factor, a grid, copies, a tree, a circulant;
+// else by stress.
 Arrangement arrange_unscaled(const Graph& g, DrawingWork& work) {
   const int nodes = static_cast<int>(g.size());
   if (nodes == 1) return {.shape = "", .spots = {{}}};
@@ -253,6 +280,7 @@ Arrangement arrange_unscaled(const Graph& g, DrawingWork& work) {
     const int centre = centre_of_star(g);
     return centre >= 0 ? star(centre, nodes) : Tree(g).picture();
   }
+  if (is_circulant(g)) return circulant(g);
   return {.shape = "", .spots = spread_out(g, work)};
 }
 

@@ -60,6 +60,19 @@ void expect_sound(const Topology& t, const Picture& p) {
   }
 }
 
+// Thirteen ranks, each linked to those one and five further round: 13 is prime, so it is no product.
+TEST(Picture, HasCirculantsRound) {
+  Topology t{.name = "a file", .ranks = 13};
+  for (Rank r = 0; r < 13; ++r)
+    for (const int step : {1, 5, 8, 12}) t.links.push_back({.src = r, .dst = (r + step) % 13});
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "circulant of 13, steps 1, 5");
+  expect_sound(t, p);
+  std::swap(t.links[0].dst, t.links[5].dst);  // 0 -> 6 and 1 -> 1: no longer the same from each rank
+  t.links[5].dst = 3;
+  EXPECT_NE(picture_of(t).shape, p.shape);
+}
+
 // The same machine with its ranks numbered otherwise and its links in another order: a file states no more
 // than its links.
 Topology shuffled(const Topology& t, unsigned seed) {
