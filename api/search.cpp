@@ -71,10 +71,13 @@ void require_question(const Topology& topology, const Collective& collective) {
 
 Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {
   require_question(machine, collective);
+  return frontier(std::make_shared<const Topology>(flatten(machine)), collective, given);
+}
+
+Result frontier(std::shared_ptr<const Topology> topology, const Collective& collective,
+                const FrontierOptions& given) {
   require_chunks("min_chunks", given.min_chunks);
   if (given.max_chunks != kAnyChunks) require_chunks("max_chunks", given.max_chunks);
-  // Kept as long as a caller may ask what was found, which is longer than the search.
-  const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
   const TimedStop stop(options);
   // Steps and rounds alone would drop points that are the fastest at some size where links differ.

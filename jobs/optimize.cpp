@@ -46,8 +46,9 @@ constexpr long long kMostSendsOnceStopped = 5'000;
 // Keeps the fastest point of each size, whatever the search drops later: a table only improves.
 class Table {
  public:
-  Table(Topology topology, const Collective& collective, const OptimizeQuestion& question)
-      : topology_(std::make_shared<const Topology>(std::move(topology))),
+  Table(std::shared_ptr<const Topology> topology, const Collective& collective,
+        const OptimizeQuestion& question)
+      : topology_(std::move(topology)),
         times_(topology_),
         messages_(question.message_bytes),
         measured_(question.measured),
@@ -55,7 +56,6 @@ class Table {
         blocks_(blocks_of_sizes(collective, messages_)),
         fastest_(blocks_.size()) {}
 
-  const Topology& topology() const { return *topology_; }
   const std::vector<std::int64_t>& blocks() const { return blocks_; }
 
   void begin_with(std::vector<TimedBaseline> baselines) {
@@ -254,9 +254,10 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   require_rising(question.message_bytes);
   require_question(machine, collective);
   // Kept as long as a caller may ask what was found, which is longer than the search.
-  const auto kept = std::make_shared<Table>(flatten(machine), collective, question);
+  const auto flat = std::make_shared<const Topology>(flatten(machine));
+  const auto kept = std::make_shared<Table>(flat, collective, question);
   Table& table = *kept;
-  const Topology& topology = table.topology();
+  const Topology& topology = *flat;
   FrontierOptions search = question.search;
   const TimedStop end(search);
   const std::atomic<bool>* const stop = search.synthesis.limits.stop;
@@ -294,7 +295,7 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
         return found(&in_haste);
       });
   };
-  Result result = frontier(topology, collective, search);
+  Result result = frontier(flat, collective, search);
   // Joined before the last table is made: no report comes after the answer.
   reporter = {};
   end_of_search.tell_why(result);
