@@ -12,7 +12,7 @@
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
+#include "ir/json_reader.h"
 
 namespace chorale {
 
