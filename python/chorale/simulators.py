@@ -22,7 +22,7 @@ rank.N.et is what rank N sends and receives, for blocks of {} bytes. In the syst
 "all-reduce-implementation-custom": ["PATH/rank"]
 ```
 
-or likewise of another collective. ASTRA-sim has links of its own; its GB is 2^30 bytes, where Chorale's is
+or likewise of another collective. ASTRA-sim has links of its own; its GB is 2^30 bytes, where Chorale's is \
 1e9.
 """
 
