@@ -33,7 +33,7 @@ constexpr int kMostPieces = 20'000;
 constexpr double kNearEnough = 1.005;     // of the bound
 constexpr double kFloorChunks = 1 << 17;  // of all bytes, about
 constexpr std::size_t kMostParts = 1'000'000;
-constexpr double kMostBytes = 1e18;  // of a part
+constexpr double kMostBytesOfPart = 1e18;  // of a part
 
 // The ranks that want the part and do not hold it.
 RankSet lacking(const ReshardPart& part) {
@@ -81,7 +81,7 @@ std::vector<ReshardPart> parts_from(const JsonReader& json, int ranks) {
     const JsonReader row = json.at(i);
     parts.push_back({.holders = ranks_from(row.at(0), ranks),
                      .wanted = ranks_from(row.at(1), ranks),
-                     .bytes = row.at(2).number(0, kMostBytes),
+                     .bytes = row.at(2).number(0, kMostBytesOfPart),
                      .chunks = row.at(3).integer(0, kMostPieces)});
   }
   return parts;
