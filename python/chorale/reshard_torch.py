@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Does the plan of plan.json (chorale reshard) by torch.distributed, and checks every byte.
 
-torchrun --nproc-per-node RANKS reshard_torch.py [gloo|nccl] python3 reshard_torch.py --spawn all ranks on
-this machine, over gloo
+    torchrun --nproc-per-node RANKS reshard_torch.py [gloo|nccl]
+    python3 reshard_torch.py --spawn       all ranks on this machine, over gloo
 
 reshard(plan, rank, held) is for other programs: `held` has the part that this rank holds, by (tensor,
 copy), as bytes with those of an element as its last dimension; it returns the parts that the rank needs in
@@ -60,7 +60,7 @@ def reshard(plan, rank, held, device="cpu"):
         return streams[number][first:first + size]
 
     for step in plan["steps"]:
-        operations = [dist.P2POp(dist.isend if src == rank else dist.irecv, piece_of(c), dst if src == rank else src)
+        operations = [dist.P2POp(dist.isend, piece_of(c), dst) if src == rank else dist.P2POp(dist.irecv, piece_of(c), src)
                       for c, src, dst in step if rank in (src, dst)]
         for request in dist.batch_isend_irecv(operations) if operations else []:
             request.wait()
