@@ -53,10 +53,10 @@ Texts offers_for(const CLI::Option& option) {
   return words;
 }
 
-// The option of that name, if it takes a value.
+// The option of that name, if it takes a value: of a flag no items are expected.
 const CLI::Option* option_with_value(const CLI::App& command, const std::string& name) {
   const CLI::Option* const option = command.get_option_no_throw(name);
-  return option != nullptr && option->get_type_size_max() > 0 ? option : nullptr;
+  return option != nullptr && option->get_items_expected_max() > 0 ? option : nullptr;
 }
 
 // The argument after so many others; the last one may be repeated.
