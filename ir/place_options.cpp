@@ -68,6 +68,18 @@ std::span<const OptionRow<PlaceOptions>> place_rows() {
         .kind = OptionKind::Choice,
         .choices = kEngineChoices},
        member<O, &O::engine>()},
+      {{.name = "solver",
+        .option = "--solver",
+        .help = "The SAT solver of --engine sat ({})",
+        .kind = OptionKind::Choice,
+        .choices = kSolverChoices},
+       member<O, &O::solver>()},
+      {{.name = "ipasir",
+        .option = "--ipasir",
+        .value = "FILE",
+        .help = "The shared library of --solver ipasir",
+        .kind = OptionKind::Text},
+       member<O, &O::ipasir>()},
   };
   return kRows;
 }

@@ -51,6 +51,8 @@ struct PlaceOptions {
   std::optional<ParallelismMatrix> present = {};  // priced beside the best
   NamedStrategy own = {};                         // verified and priced beside the best; none: nothing
   PlaceEngine engine = PlaceEngine::Enumerate;
+  Solver solver = Solver::Cadical;  // of the formulas of PlaceEngine::Sat
+  std::string ipasir = {};          // the shared library of Solver::Ipasir
   int most_instructions =
       std::numeric_limits<int>::max();  // of a strategy; a solver lists kMostCounted at most
   SolveLimits limits = {};              // of each question to a solver; what was found until then is ranked

@@ -10,20 +10,10 @@
 #include "ir/error.h"
 
 namespace chorale {
-namespace {
-
-constexpr Named<Solver> kSolvers[] = {{Solver::Cadical, "cadical"}, {Solver::Z3, "z3"}};
-
-}  // namespace
-
 std::span<const Named<Engine>> engines() {
   static constexpr Named<Engine> kEngines[] = {
       {Engine::Sat, "sat"}, {Engine::Smt, "smt"}, {Engine::SatPartition, "sat-partition"}};
   return kEngines;
-}
-
-std::span<const Named<Solver>> solvers() {
-  return kSolvers;
 }
 
 // "unknown" is an answer of its own, and never read as "unsat".
@@ -50,7 +40,6 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
   using O = FrontierOptions;
   using S = SynthesisOptions;
   constexpr auto synthesis = &O::synthesis;
-  static constexpr auto kSolverChoices = choices_of(kSolvers);
   static constexpr OptionRow<O> kRows[] = {
       {{"use_bounds", "--no-bounds", "",
         "Let the solver refute what a bound would have refuted: slower, for comparison", OptionKind::Switch},
@@ -65,6 +54,14 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
         .kind = OptionKind::Choice,
         .choices = kSolverChoices},
        member<O, synthesis, &S::solver>()},
+      {{.name = "ipasir",
+        .option = "--ipasir",
+        .value = "FILE",
+        .help = "The shared library of --solver ipasir; its models are checked, and where it refutes a "
+                "formula, CaDiCaL's answer counts",
+        .kind = OptionKind::Text,
+        .asked = false},
+       member<O, synthesis, &S::ipasir>()},
       // Conflicts, not seconds: an answer that a limit cut short is then the same on every machine.
       {{.name = "conflicts",
         .option = "--conflicts",

@@ -36,10 +36,13 @@ enum class Engine {
 enum class Solver {
   Cadical,  // CaDiCaL
   Z3,       // Z3's SAT solver, a plugin
+  Ipasir,   // any library with the functions of IPASIR (SynthesisOptions::ipasir)
 };
 
 std::span<const Named<Engine>> engines();
-std::span<const Named<Solver>> solvers();
+inline constexpr Named<Solver> kSolvers[] = {
+    {Solver::Cadical, "cadical"}, {Solver::Z3, "z3"}, {Solver::Ipasir, "ipasir"}};
+inline constexpr auto kSolverChoices = choices_of(kSolvers);
 std::span<const Named<Verdict>> verdicts();
 std::string name_of(Engine);
 
@@ -52,6 +55,7 @@ struct SolveLimits {
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
   Solver solver = Solver::Cadical;  // of formulas
+  std::string ipasir = {};          // the shared library of Solver::Ipasir
   SolveLimits limits = {};          // for each question to a solver
   bool use_bounds = true;           // off: let the solver refute what a bound would have refuted
   bool use_symmetry = true;         // off: no symmetric schedules first

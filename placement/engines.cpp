@@ -37,8 +37,8 @@ class SequenceFinder {
 
 class SatFinder : public SequenceFinder {
  public:
-  SatFinder(StrategyEncoding encoding, const SolveLimits& limits)
-      : encoding_(std::move(encoding)), solver_(make_solver()), limits_(limits) {}
+  SatFinder(StrategyEncoding encoding, const SolveLimits& limits, std::unique_ptr<SatSolver> solver)
+      : encoding_(std::move(encoding)), solver_(std::move(solver)), limits_(limits) {}
 
   void extend() override { encoding_.extend(); }
 
@@ -206,12 +206,13 @@ PricedStrategy along(const StrategySpace& space, const Strategy& strategy) {
 }  // namespace
 
 StrategySet find_strategies(int levels, Rules rules, int most, PlaceEngine engine, const SolveLimits& limits,
-                            const std::vector<StrategyInstruction>& groupings) {
+                            const std::vector<StrategyInstruction>& groupings, Solver solver,
+                            const std::string& ipasir) {
   const Model model = model_of(levels, groupings);
   std::unique_ptr<SequenceFinder> finder;
   if (engine == PlaceEngine::Sat)
     finder = std::make_unique<SatFinder>(StrategyEncoding(model.devices, model.instructions, model.reduced),
-                                         limits);
+                                         limits, make_solver(solver, 0, nullptr, ipasir));
   else
     finder = std::make_unique<SmtFinder>(
         StrategySmtEncoding(model.devices, model.instructions, model.reduced), limits);
@@ -234,7 +235,7 @@ const std::vector<PricedStrategy>& StrategySolver::strategies(
   if (!added) return at->second;
   const auto started = std::chrono::steady_clock::now();
   const StrategySet set = find_strategies(space.levels(), options_.rules, kMostCounted, options_.engine,
-                                          options_.limits, groupings);
+                                          options_.limits, groupings, options_.solver, options_.ipasir);
   for (const Strategy& strategy : set.strategies) at->second.push_back(along(space, strategy));
   report_.strategies += std::ssize(set.strategies);
   report_.calls += set.calls;
@@ -250,7 +251,8 @@ std::vector<ParallelismMatrix> StrategySolver::matrices(const Hierarchy& hierarc
                                                         const std::vector<Axis>& axes,
                                                         const Conditions& conditions) {
   const auto started = std::chrono::steady_clock::now();
-  const auto solver = make_solver(options_.engine == PlaceEngine::Sat ? Solver::Cadical : Solver::Z3);
+  const auto solver = make_solver(options_.engine == PlaceEngine::Sat ? options_.solver : Solver::Z3, 0,
+                                  nullptr, options_.ipasir);
   const SolvedMatrices solved = solve_matrices(hierarchy, axes, conditions, *solver, options_.limits);
   report_.calls += solved.calls;
   report_.conflicts += solver->conflicts();

@@ -23,11 +23,12 @@ struct StrategySet {
 };
 
 // levels >= 1, each of size 2; with instructions of these groupings alone (their operations do not count;
-// none: of all). The solver of PlaceEngine::Sat or Smt is asked length by length; what it finds is blocked
+// none: of all). The solver of PlaceEngine::Sat or Smt (with Sat, this SAT solver) is asked length by length; what it finds is blocked
 // and it is asked again, until it refutes that there is more. Under Rules::Paper a detour is blocked with
 // everything that begins like it.
 StrategySet find_strategies(int levels, Rules, int most_instructions, PlaceEngine, const SolveLimits& = {},
-                            const std::vector<StrategyInstruction>& groupings = {});
+                            const std::vector<StrategyInstruction>& groupings = {}, Solver = Solver::Cadical,
+                            const std::string& ipasir = "");
 
 // What a ranking asks of a solver: each set of strategies once, and the matrices. Priced on the space of the
 // same levels, which has every strategy; one that it had not would be a bug, and stops the program.

@@ -77,7 +77,7 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
 
 }  // namespace
 
-std::unique_ptr<SatSolver> make_cadical(int seed, std::FILE* proof) {
+std::unique_ptr<SatSolver> make_cadical(int seed, std::FILE* proof, const std::string&) {
   return std::make_unique<Cadical>(seed, proof);
 }
 

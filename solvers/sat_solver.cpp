@@ -1,5 +1,6 @@
 // The table of SAT solvers. An adapter is one file of this room, or of a plugin where its library is large;
-// it defines a Maker, and has its row here. A library with the IPASIR interface is one more adapter.
+// it defines a Maker, and has its row here. Libraries with the functions of IPASIR need no adapter of their
+// own.
 #include "solvers/sat_solver.h"
 
 #include <algorithm>
@@ -8,9 +9,10 @@
 
 namespace chorale {
 
-using Maker = std::unique_ptr<SatSolver>(int seed, std::FILE* proof);
+using Maker = std::unique_ptr<SatSolver>(int seed, std::FILE* proof, const std::string& library);
 
 Maker make_cadical;  // cadical.cpp
+Maker make_ipasir;   // ipasir.cpp
 Maker make_z3_sat;   // plugins/z3.cpp
 
 namespace {
@@ -21,7 +23,9 @@ struct Row {
   bool writes_proofs = false;  // as DRAT text
 };
 
-constexpr Row kRows[] = {{Solver::Cadical, make_cadical, true}, {Solver::Z3, make_z3_sat, false}};
+constexpr Row kRows[] = {{Solver::Cadical, make_cadical, true},
+                         {Solver::Z3, make_z3_sat, false},
+                         {Solver::Ipasir, make_ipasir, false}};
 
 const Row& row_of(Solver solver) {
   const Row* const row = std::ranges::find(kRows, solver, &Row::solver);
@@ -31,9 +35,10 @@ const Row& row_of(Solver solver) {
 
 }  // namespace
 
-std::unique_ptr<SatSolver> make_solver(Solver solver, int seed, std::FILE* proof) {
+std::unique_ptr<SatSolver> make_solver(Solver solver, int seed, std::FILE* proof,
+                                       const std::string& library) {
   if (proof != nullptr && !writes_proofs(solver)) throw std::logic_error("a solver that writes no proofs");
-  return row_of(solver).make(seed, proof);
+  return row_of(solver).make(seed, proof, library);
 }
 
 bool writes_proofs(Solver solver) {

@@ -19,7 +19,7 @@ class SatSolver {
   virtual std::string name() const = 0;
   virtual void add(std::span<const Lit> clause) = 0;
   void add(const Formula&, std::size_t from_literal = 0);  // all clauses from that position of `literals` on
-  // Under assumptions, which hold for this call only.
+  // Answers under assumptions, which hold for this call only.
   virtual Verdict solve(std::span<const Lit> assumptions, const SolveLimits&) = 0;
   virtual bool value(Lit variable) const = 0;  // after Sat
   Assignment model(int variables) const;       // of the first `variables` variables, after Sat
@@ -28,8 +28,10 @@ class SatSolver {
 
 // proof: where to write a DRAT proof (binary is false: text), null for none; the caller's. With a proof,
 // solve only once and without assumptions; it is complete when the solver is destroyed. Only of a solver that
-// writes them. Throws InputError where a plugin is missing.
-std::unique_ptr<SatSolver> make_solver(Solver = Solver::Cadical, int seed = 0, std::FILE* proof = nullptr);
+// writes them. `library`: the file of Solver::Ipasir; "": the one that was named when this was built. Throws
+// InputError where a plugin or that library is missing.
+std::unique_ptr<SatSolver> make_solver(Solver = Solver::Cadical, int seed = 0, std::FILE* proof = nullptr,
+                                       const std::string& library = "");
 bool writes_proofs(Solver);
 
 }  // namespace chorale

@@ -245,6 +245,7 @@ class _SearchOptions(TypedDict, total=False):
     use_bounds: bool
     use_symmetry: bool
     solver: str
+    ipasir: Union[str, os.PathLike[str]]
     conflicts: Optional[int]
     jobs: int
     seed: int
@@ -270,6 +271,8 @@ class _PlaceOptions(TypedDict, total=False):
     strategies: int
     given_order: bool
     engine: str
+    solver: str
+    ipasir: Union[str, os.PathLike[str]]
 
 class _RunOptions(TypedDict, total=False):
     iterations: int

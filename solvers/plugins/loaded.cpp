@@ -22,7 +22,7 @@ const CryptoPlugin& crypto() {
 
 }  // namespace
 
-std::unique_ptr<SatSolver> make_z3_sat(int seed, std::FILE*) {
+std::unique_ptr<SatSolver> make_z3_sat(int seed, std::FILE*, const std::string&) {
   return z3().make_sat(seed);
 }
 

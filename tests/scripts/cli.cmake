@@ -22,6 +22,7 @@ python_test(cli.job_torch WITH "torch.distributed as d; assert d.is_gloo_availab
 python_test(cli.optimize LEAKS $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples ${emitted})
 python_test(cli.output $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)
 python_test(cli.parts $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER})
+python_test(cli.ipasir $<TARGET_FILE:chorale> $<TARGET_FILE:test_ipasir> $<TARGET_FILE:test_ipasir10> $<TARGET_FILE:test_ipasir20>)
 python_test(cli.place $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples ${MPI_CXX_COMPILER} ${emitted})
 python_test(cli.workload $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples ${emitted})
 python_test(cli.emit LEAKS $<TARGET_FILE:chorale> ${MPI_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/data ${emitted})

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 
+#include "ir/error.h"
 #include "solvers/deadline.h"
 #include "solvers/proof.h"
 #include "solvers/sat_solver.h"
@@ -121,13 +122,17 @@ bool satisfiable(const Formula& f) {
   return false;
 }
 
+std::unique_ptr<SatSolver> made(Solver solver) {
+  return make_solver(solver, 0, nullptr, solver == Solver::Ipasir ? TEST_IPASIR : "");
+}
+
 // Every solver of the table answers these questions. A new one is asked them, too.
 template <typename Ask>
 void for_each_solver(Ask ask) {
-  ASSERT_GE(solvers().size(), 2U);
-  for (const Named<Solver>& each : solvers()) {
+  ASSERT_GE(std::size(kSolvers), 2U);
+  for (const Named<Solver>& each : kSolvers) {
     SCOPED_TRACE(std::string(each.name));
-    EXPECT_EQ(make_solver(each.value)->name(), each.name);
+    EXPECT_EQ(made(each.value)->name(), each.name);
     ask(each.value);
   }
 }
@@ -167,7 +172,7 @@ TEST(Solvers, AgreeWithTruthTables) {
     for (int i = 0; i < 200; ++i) {
       const Formula f = random_formula(random);
       const Verdict expected = satisfiable(f) ? Verdict::Sat : Verdict::Unsat;
-      const auto solver = make_solver(asked);
+      const auto solver = made(asked);
       solver->add(f);
       ASSERT_EQ(solver->solve({}, {}), expected) << i;
       if (expected == Verdict::Sat) {
@@ -183,7 +188,7 @@ TEST(Solvers, AgreeWithTruthTables) {
 // A limit never becomes a refutation.
 TEST(Solvers, LimitsGiveUnknown) {
   for_each_solver([](Solver asked) {
-    const auto solver = make_solver(asked);
+    const auto solver = made(asked);
     solver->add(pigeons(9));
     EXPECT_EQ(solver->solve({}, {.conflicts = 10}), Verdict::Unknown);
     EXPECT_LE(solver->conflicts(), 20);
@@ -199,7 +204,7 @@ TEST(Solvers, AssumptionsHoldForOneCall) {
     Formula f;
     f.variables = 3;
     f.add({1, 2});
-    const auto solver = make_solver(asked);
+    const auto solver = made(asked);
     solver->add(f);
     EXPECT_EQ(solver->solve(std::vector<Lit>{-1, -2}, {}), Verdict::Unsat);
     EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Sat);
@@ -211,6 +216,34 @@ TEST(Solvers, AssumptionsHoldForOneCall) {
     EXPECT_EQ(solver->solve({}, {}), Verdict::Sat);
     EXPECT_TRUE(solver->value(1));
   });
+}
+
+// What a library says is not believed. This one reports models that are none; where all false is one, it is.
+TEST(Ipasir, ModelsAreChecked) {
+  const auto solver = make_solver(Solver::Ipasir, 0, nullptr, TEST_IPASIR10);
+  solver->add(std::vector<Lit>{-1, -2});
+  EXPECT_EQ(solver->solve({}, {}), Verdict::Sat);
+  EXPECT_THROW(solver->solve(std::vector<Lit>{2}, {}), InputError);
+  solver->add(std::vector<Lit>{1, 2});
+  EXPECT_THROW(solver->solve({}, {}), InputError);
+}
+
+// This one refutes everything. CaDiCaL's answer counts, with its model, and with the limits of the question.
+TEST(Ipasir, RefutationsAreAskedAgain) {
+  const auto solver = make_solver(Solver::Ipasir, 0, nullptr, TEST_IPASIR20);
+  solver->add(std::vector<Lit>{1, 2});
+  EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Sat);
+  EXPECT_TRUE(solver->value(2) && !solver->value(1));
+  solver->add(std::vector<Lit>{-2});
+  EXPECT_EQ(solver->solve(std::vector<Lit>{-1}, {}), Verdict::Unsat);
+  EXPECT_EQ(solver->solve({}, {}), Verdict::Sat);
+  const auto hard = make_solver(Solver::Ipasir, 0, nullptr, TEST_IPASIR20);
+  hard->add(pigeons(9));
+  EXPECT_EQ(hard->solve({}, {.conflicts = 10}), Verdict::Unknown);
+}
+
+TEST(Ipasir, LibrariesAreNamedWhereTheyAreNone) {
+  EXPECT_THROW(make_solver(Solver::Ipasir, 0, nullptr, "/no/such/library.so"), InputError);
 }
 
 TEST(Z3, AnswersAndValues) {
