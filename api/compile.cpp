@@ -23,7 +23,7 @@
 #include "codegen/simulators/messages.h"
 #include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
-#include "cost/port_serialization.h"
+#include "cost/cost.h"
 #include "ir/words.h"
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"

@@ -14,7 +14,7 @@
 
 #include "api/machines.h"
 #include "bounds/lower_bounds.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "construct/fixed_order.h"
 #include "ir/error.h"
 #include "ir/files.h"

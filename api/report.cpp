@@ -10,16 +10,14 @@
 #include <utility>
 
 #include "api/point_times.h"
-#include "cost/completeness.h"
 #include "cost/cost.h"
-#include "cost/format.h"
 #include "cost/program_time.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/page.h"
 #include "pages/size_figure.h"
-#include "pareto/explain.h"
+#include "pareto/optimality.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
 

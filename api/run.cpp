@@ -13,7 +13,7 @@
 
 #include "codegen/passes/lower.h"
 #include "cost/busbw.h"
-#include "cost/port_serialization.h"
+#include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "runtime/gpu_run.h"

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "api/timed_stop.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"

@@ -27,8 +27,8 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "pareto/explain.h"
-#include "pareto/synthesize.h"
+#include "pareto/instance_solver.h"
+#include "pareto/optimality.h"
 
 namespace chorale {
 namespace {

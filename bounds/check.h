@@ -17,9 +17,10 @@ namespace chorale {
 // checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
-// The rounds per chunk that a Weights, Partition, Trees, Cuts or Entries certificate shows for every number
-// of chunks, as a fraction; 0/1 if it shows none. With a single element of prices it holds for every number
-// of steps, with an element per step for at most `steps`. `collective` is the one that the claim is about.
+// Returns the rounds per chunk that a Weights, Partition, Trees, Cuts or Entries certificate shows for every
+// number of chunks, as a fraction; 0/1 if it shows none. With a single element of prices it holds for every
+// number of steps, with an element per step for at most `steps`. `collective` is the one that the claim is
+// about.
 Rate rate_shown(const Topology&, const Collective&, const Certificate&, int steps = kAnySteps);
 
 // The claim about any chunk count that follows from one about a chunk count, or a weaker one where its

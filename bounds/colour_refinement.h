@@ -28,7 +28,7 @@ struct Colouring {
 
 Colouring refine_colours(const LinearProgram&);
 
-// The optimum and its duals, found on the program with one row and one column a colour.
+// Returns the optimum and its duals, found on the program with one row and one column a colour.
 LpSolution solve_by_colours(const LinearProgram&, const Colouring&, int iterations);
 
 }  // namespace chorale

@@ -8,7 +8,7 @@
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
 #include "bounds/integer_prices.h"
-#include "bounds/ports.h"
+#include "bounds/machine_colours.h"
 #include "graph/max_flow.h"
 
 namespace chorale {

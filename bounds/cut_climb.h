@@ -17,7 +17,7 @@ namespace chorale {
 std::optional<PriceBound> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 
-// The same of sums: a chunk enters where a rank inside needs it and a rank outside contributes to it.
+// Returns the same of sums: a chunk enters where a rank inside needs it and a rank outside contributes to it.
 std::optional<PriceBound> widest_summed_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 

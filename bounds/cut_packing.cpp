@@ -16,18 +16,18 @@
 #include <utility>
 
 #include "bounds/clp.h"
-#include "bounds/crossings.h"
 #include "bounds/integer_prices.h"
+#include "bounds/partition_climb.h"
 #include "graph/max_flow.h"
 
 namespace chorale {
 namespace {
 
-constexpr std::int64_t kUnits = 1 << 24;  // of flow: a chunk
+constexpr std::int64_t kUnitsPerChunk = 1 << 24;  // of flow: a chunk
 constexpr std::int64_t kCreep = 16;
 constexpr double kWhole = 0.999;   // of a chunk that flows: no cut to speak of
 constexpr double kMostFlow = 1e4;  // chunks over a link: more than any rounds that are asked about
-constexpr double kNear = 0.99;
+constexpr double kNearRatio = 0.99;
 constexpr std::size_t kTries = 2;  // pairs of each source in an iteration, while all of them flow
 constexpr int kIdle = 5;
 constexpr int kCutTurns = 150;
@@ -64,7 +64,7 @@ class CutPacking {
       std::vector<double> between(inner_.size());
       for (std::size_t i = 0; i < between.size(); ++i) between[i] = (inner_[i] + outer_[i]) / 2;
       // Some pairs alone may have shown that all flows: then all are tested, and it begins again.
-      const bool near = rounds(outer_) >= kNear * rounds(inner_);
+      const bool near = rounds(outer_) >= kNearRatio * rounds(inner_);
       if (near && !add_cuts(outer_, rows_.front().size())) break;
       if (near) {
         inner_ = even;
@@ -269,7 +269,8 @@ class CutPacking {
     for (int s = 0; s < steps_; ++s)
       for (LinkId l = 0; l < links_; ++l) {
         const Capacity c = capacity(l, s);
-        const double units = std::min(kMostFlow, c.part * values[c.column]) * static_cast<double>(kUnits);
+        const double units =
+            std::min(kMostFlow, c.part * values[c.column]) * static_cast<double>(kUnitsPerChunk);
         flow_.set_capacity(arcs_[s * links_ + l], static_cast<std::int64_t>(units) + kCreep);
       }
   }
@@ -277,11 +278,11 @@ class CutPacking {
   // In chunks.
   double flow(const Pair& pair) {
     for (Rank n = 0; n < topology_.ranks; ++n)
-      flow_.set_capacity(starts_[n], pair.from.contains(n) ? kUnits * 1'000'000 : 0);
+      flow_.set_capacity(starts_[n], pair.from.contains(n) ? kUnitsPerChunk * 1'000'000 : 0);
     const long long before = flow_.work();
     const std::int64_t units = flow_.run(source(), at(pair.to, steps_));
     work_ -= flow_.work() - before + std::ssize(arcs_);
-    return static_cast<double>(units) / static_cast<double>(kUnits);
+    return static_cast<double>(units) / static_cast<double>(kUnitsPerChunk);
   }
 
   bool separate(const Pair& pair) {

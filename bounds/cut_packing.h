@@ -20,8 +20,8 @@
 
 namespace chorale {
 
-// A Cuts certificate for at most `steps` steps, of chunks of one class; nothing if none is found within
-// `work`, in arcs of flow networks, and entries of linear programs times iterations. `sum`: every
+// Returns a Cuts certificate for at most `steps` steps, of chunks of one class; nothing if none is found
+// within `work`, in arcs of flow networks, and entries of linear programs times iterations. `sum`: every
 // contribution goes to every destination. `group`: [rank] -> its group in a partition whose crossings pay,
 // too; may be empty. Requires a machine without switches and abilities, and all destinations within reach in
 // `steps` steps.

@@ -1,4 +1,4 @@
-// A certificate as a sum of cuts in time, for proofs for other checkers (pareto/bound_proof.h): what
+// A certificate as a sum of cuts in time, for proofs for other checkers (pareto/check.cpp): what
 // each chunk must enter, at which price. Nothing is believed of it: a sum that shows too little is refused by
 // that checker, and so is a cut that a chunk need not enter.
 //
@@ -30,8 +30,9 @@ struct CutSum {
   bool unreachable = false;
 };
 
-// Of a schedule of `steps` steps; nullopt if that kind is no sum of cuts, or it does not show that `rounds`
-// rounds are too few. Requires a certificate that was accepted, about this collective, and no underlay.
+// Returns it for a schedule of `steps` steps; nullopt if that kind is no sum of cuts, or it does not show
+// that `rounds` rounds are too few. Requires a certificate that was accepted, about this collective, and no
+// underlay.
 std::optional<CutSum> cut_sum(const Topology&, const Collective&, const Certificate&, int steps, int rounds);
 
 }  // namespace chorale

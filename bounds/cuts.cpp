@@ -11,12 +11,77 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
+#include <utility>
 
-#include "bounds/capacity_network.h"
 #include "bounds/machine_colours.h"
 #include "graph/max_flow.h"
 
 namespace chorale {
+
+// A limit over few sources and many destinations is near the sources: an out-port, then what goes up from a
+// leaf switch, then what comes down to one, then an in-port. In that order chains of limits have no cycle,
+// and links share the arcs between two limits. A link that is as wide as one of its limits needs no arc of
+// its own: a switch of 64 ranks has 4,032 links, but here 128 limits and what joins them.
+
+namespace {
+
+// Sources over destinations, compared without dividing.
+struct Nearness {
+  long long sources = 0;
+  long long destinations = 1;
+  bool operator<(const Nearness& other) const {
+    return sources * other.destinations < other.sources * destinations;
+  }
+};
+
+Nearness nearness(const Topology& topology, const SharedLimit& limit) {
+  std::set<Rank> sources, destinations;
+  for (LinkId l : limit.links) {
+    sources.insert(topology.links[l].src);
+    destinations.insert(topology.links[l].dst);
+  }
+  return {.sources = static_cast<long long>(sources.size()),
+          .destinations = std::max<long long>(1, static_cast<long long>(destinations.size()))};
+}
+
+}  // namespace
+
+CapacityNetwork capacity_network(const Topology& topology) {
+  const int limits = static_cast<int>(topology.limits.size());
+  std::vector<Nearness> near;
+  std::vector<int> order;
+  for (int z = 0; z < limits; ++z) {
+    near.push_back(nearness(topology, topology.limits[z]));
+    order.push_back(z);
+  }
+  std::ranges::stable_sort(order, [&](int a, int b) { return near[a] < near[b]; });
+  std::vector<std::vector<int>> over(topology.links.size());  // by link, from its source on
+  for (int z : order)
+    for (LinkId l : topology.limits[z].links) over[l].push_back(z);
+
+  CapacityNetwork result{.nodes = topology.ranks + 2 * limits};
+  const auto before = [&](int z) { return topology.ranks + 2 * z; };
+  for (int z = 0; z < limits; ++z)
+    result.arcs.push_back({.from = before(z), .to = before(z) + 1, .limit = z});
+  std::set<std::pair<int, int>> joined;
+  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l) {
+    const Link& link = topology.links[l];
+    int at = link.src;
+    for (int z : over[l]) {
+      if (joined.insert({at, before(z)}).second) result.arcs.push_back({.from = at, .to = before(z)});
+      at = before(z) + 1;
+    }
+    const bool as_wide =
+        std::ranges::any_of(over[l], [&](int z) { return link.bandwidth >= topology.limits[z].bandwidth; });
+    if (!as_wide)
+      result.arcs.push_back({.from = at, .to = link.dst, .link = l});
+    else if (joined.insert({at, link.dst}).second)
+      result.arcs.push_back({.from = at, .to = link.dst});
+  }
+  return result;
+}
+
 namespace {
 
 __extension__ typedef __int128 Wide;
@@ -24,7 +89,7 @@ constexpr long long kMostWork = 100'000'000;    // arcs examined, a second or tw
 constexpr long long kMostOfAlike = 20'000'000;  // of ranks that seem to be like one that was examined
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
-// The machine's arcs (capacity_network.h), a node for each class with several sources, and the source of all
+// The machine's arcs (CapacityNetwork), a node for each class with several sources, and the source of all
 // chunks. A class with several sources may leave from any of them, so it is joined to all, without limit: a
 // cut with the class before it has all of them before it. Every path of a chunk over links is a path over
 // arcs, so whatever the limits are, it passes the cut.

@@ -13,20 +13,43 @@
 #include <vector>
 
 #include "bounds/demand.h"
+#include "ir/topology.h"
 
 namespace chorale {
 
+// An arc of a machine as a flow network, which has what links and shared limits carry a round:
+// as wide as a link, as a shared limit, or, of neither, as anything.
+struct NetworkArc {
+  int from = 0;
+  int to = 0;
+  LinkId link = -1;
+  int limit = -1;
+};
+
+// Nodes are the ranks, and two for each limit, with the limit as the arc between them. A link under limits
+// passes all of them, the nearest to its source first.
+//
+// What sends carry within bandwidths and limits is a flow here. A flow is such sends if limits are ports
+// (machine_colours.h), or come from switches, with a link for every route through them: what enters a limit
+// from one link may leave as another.
+struct CapacityNetwork {
+  int nodes = 0;
+  std::vector<NetworkArc> arcs = {};
+};
+
+CapacityNetwork capacity_network(const Topology&);
+
 // The tightest cut over all destinations, or those that are given: prices 1 of the cut's links and limits.
 // Nothing without chunks. A bound whatever the limits are; where they are neither ports nor come from
-// switches there may be a tighter one (bounds/capacity_network.h). Requires that all chunks can reach their
+// switches there may be a tighter one (CapacityNetwork). Requires that all chunks can reach their
 // destinations. Once `stop` is true, the tightest of the cuts examined.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&,
                                        const std::atomic<bool>* stop = nullptr,
                                        const std::vector<Rank>& destinations = {});
 
-// For chunks with one destination each: the tightest of the cuts between two halves of the values of a digit
-// of the ranks' numbers (rows of a mesh, columns), in one direction; prices 1 of its links. Nothing with
-// shared limits, or if no chunk crosses. For machines for which flow programs are too large.
+// Returns, for chunks with one destination each, the tightest of the cuts between two halves of the values
+// of a digit of the ranks' numbers (rows of a mesh, columns), in one direction; prices 1 of its links.
+// Nothing with shared limits, or if no chunk crosses. For machines for which flow programs are too large.
 std::optional<Prices> tightest_half_cut(const Topology&, const std::vector<ChunkClass>&,
                                         const std::atomic<bool>* stop = nullptr);
 

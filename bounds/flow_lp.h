@@ -30,7 +30,7 @@ class FlowProgram {
 
   // Programs of equal signature have equal optima. Requires build().
   std::uint64_t signature() const { return colouring_.signature; }
-  // The dual solution as integers; empty if the solver gave up. Requires build().
+  // Returns the dual solution as integers; empty if the solver gave up. Requires build().
   std::vector<Prices> prices() const;
 
  private:

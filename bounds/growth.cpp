@@ -2,7 +2,7 @@
 // all states of a number of steps and rounds that no other state covers, since more copies never hurt. Moves
 // that could be extended are left out for the same reason. Counting all chunks together came first and left
 // room that no schedule has (dgx2 Broadcast, 3 chunks in 5 steps and 6 rounds), which took a solver minutes
-// to refute. check_growth.cpp searches the same counts depth first, by code of its own.
+// to refute. check.cpp searches the same counts depth first, by code of its own.
 //
 // Invariant: layer (s, r) has, up to the order of chunks, for every state that can be reached in exactly s
 // steps of r rounds together one that has no fewer copies of any chunk. Chunks of a class are equal and ranks

@@ -14,14 +14,14 @@
 
 namespace chorale {
 
-// A class of equal chunks, by the number of one of them.
+// A bound of a class of equal chunks, which is named by one of them.
 struct GrowthBound {
   int rounds = 0;  // at least
   int chunk = 0;
 };
 
-// The strongest over all classes of copied chunks; 0 rounds if none gives a bound, or the counts have too
-// many states.
+// Returns the strongest over all classes of copied chunks; 0 rounds if none gives a bound, or the counts
+// have too many states.
 GrowthBound growth_bound(const Topology&, const Collective& copying, int steps);
 
 // How a schedule that the bound leaves possible would go.

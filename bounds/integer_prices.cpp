@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kFinest = 1'000'000;  // the highest price, where the exact ratios are not found
 constexpr std::int64_t kDenominator = 5'000;
-constexpr double kNear = 1e-9;
+constexpr double kRelativeTolerance = 1e-9;
 
 // The denominator of the first convergent of x's continued fraction that is near x; 0 if none is small.
 // Convergents are the best fractions for their size, so the first that is near is the one that was meant:
@@ -29,7 +29,7 @@ std::int64_t denominator_of(double x) {
   double rest = x;
   for (int i = 0; i < 32; ++i) {
     if (std::abs(x * static_cast<double>(q) - std::round(x * static_cast<double>(q))) <
-        kNear * static_cast<double>(q))
+        kRelativeTolerance * static_cast<double>(q))
       return q;
     const double part = rest - std::floor(rest);
     if (part < 1e-12) return 0;
@@ -66,7 +66,7 @@ std::vector<Prices> integer_prices(std::vector<std::vector<double>> values, int 
     for (double x : step) highest = std::max(highest, x);
   if (!(highest > 0)) return {};
   for (auto& step : values)
-    for (double& x : step) x = x < highest * kNear ? 0 : x / highest;
+    for (double& x : step) x = x < highest * kRelativeTolerance ? 0 : x / highest;
   const std::int64_t scale = common_denominator(values);
   std::vector<Prices> result;
   int divisor = 0;

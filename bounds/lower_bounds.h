@@ -33,8 +33,8 @@ class LowerBounds {
   LowerBounds(const Topology&, Collective&&, const std::atomic<bool>* stop = nullptr) = delete;
   ~LowerBounds();
 
-  // The fewest steps of any schedule. Throws InputError where some chunk can never reach its destination
-  // (disconnected topology), as do the others.
+  // Returns the fewest steps of any schedule. Throws InputError where some chunk can never reach its
+  // destination (disconnected topology), as do the others.
   const StepBound& fewest_steps();
 
   // The strongest bound on rounds for any number of steps (steps = kAnySteps) that we find: cuts (Newton's
@@ -56,7 +56,7 @@ class LowerBounds {
   std::unique_ptr<Search> search_;
 };
 
-// For one question.
+// Returns them for one question.
 StepBound fewest_steps(const Topology&, const Collective&);
 Claim fewest_rounds(const Topology&, const Collective&);
 Claim fewest_rounds_in(const Topology&, const Collective&, int steps, int enough = kNoSchedule);

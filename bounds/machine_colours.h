@@ -22,4 +22,17 @@ struct MachineColours {
 // Ranks of different `tags` have different colours.
 MachineColours machine_colours(const Topology&, const std::vector<std::int64_t>& tags);
 
+// Shared limits as ports: each over links that leave one rank, or over links that enter one. Then a limit is
+// the capacity of a node in a flow network.
+
+// The limit of the links' tails and heads that each link is under, -1 if none.
+struct Ports {
+  bool possible = true;  // every limit is a port, and no link is under two of one side
+  std::vector<int> out = {};
+  std::vector<int> in = {};
+};
+
+Ports ports_of(const Topology&);
+bool limits_are_ports(const Topology&);
+
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones
-// (strength.h), and what a climb finds (partition_climb.h). A partition is priced only if by its crossings it
+// The best of a few families of partitions: single ranks, what fast links connect, the weakest ones,
+// and what a climb finds (partition_climb.h). A partition is priced only if by its crossings it
 // could win. All 4,140 partitions of eight ranks were tried, too, where sums meet limits, and found nothing
 // that the climb had missed.
 //
@@ -10,17 +10,144 @@
 #include "bounds/partitions.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "bounds/cover.h"
-#include "bounds/crossings.h"
+#include "bounds/cuts.h"
 #include "bounds/partition_climb.h"
-#include "bounds/strength.h"
+#include "graph/max_flow.h"
+#include "ir/topology.h"
 
 namespace chorale {
 namespace {
+
+// The weakest partition of a network: the groups with the least bandwidth between them for their number.
+//
+// minimise K(P) / (|P| - 1), K(P) the bandwidth that leaves the groups of P (Cunningham: Optimal attack and
+// reinforcement of a network, 1985). Newton's method on the quotient; for a guess x, the partition with the
+// least sum of out(S) - x over its groups S comes from the greedy algorithm for the Dilworth truncation, one
+// minimum cut a rank (Barahona; Frank). Exact without shared limits. With limits over links that leave one
+// rank, out(S) counts the limit where that is less.
+//
+// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups,
+// and is strictly weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular
+// function: ranks come one after the other, each gets the largest y that no set so far forbids (one minimum
+// cut), and tight sets that meet are joined.
+//
+// Why greedy is right: scale * out(S) - x is submodular on sets that meet, and for such functions the greedy
+// vector y is as large as any, with the tight sets closed under union where they meet; the groups that they
+// leave are a partition whose sum is that of y, which no partition is below. All is in integers: a guess x is
+// a fraction, and both sides are multiplied by its denominator. Cost: a minimum cut a rank for each guess,
+// and a network each, since the sink takes in all ranks that have not come yet.
+
+using Group = std::vector<int>;
+
+// A limit that is split off its rank as a node: what leaves through these links passes it first.
+struct OutPort {
+  Rank rank = 0;
+  std::int64_t bandwidth = 0;
+};
+
+class WeakestPartition {
+ public:
+  explicit WeakestPartition(const Topology& topology)
+      : topology_(topology), port_of_(topology.links.size(), -1) {
+    for (const SharedLimit& limit : topology.limits) {
+      const bool one_rank = std::all_of(limit.links.begin(), limit.links.end(), [&](LinkId l) {
+        return port_of_[l] < 0 && topology.links[l].src == topology.links[limit.links.front()].src;
+      });
+      if (!one_rank || limit.links.empty()) continue;
+      for (LinkId l : limit.links) port_of_[l] = static_cast<int>(ports_.size());
+      ports_.push_back({.rank = topology.links[limit.links.front()].src, .bandwidth = limit.bandwidth});
+    }
+  }
+
+  std::vector<Group> run() {
+    Group group(topology_.ranks);
+    std::iota(group.begin(), group.end(), 0);
+    // All are returned, since collectives other than AllReduce count crossings differently and may do better
+    // with one of the others.
+    std::vector<Group> met = {group};
+    // Each partition is strictly weaker than the one before.
+    for (;;) {
+      const std::int64_t groups = static_cast<std::int64_t>(std::set<int>(group.begin(), group.end()).size());
+      if (groups < 2) return met;
+      const std::int64_t k = leaving(group);
+      group = least_sum(k, groups - 1);
+      const std::int64_t better = static_cast<std::int64_t>(std::set<int>(group.begin(), group.end()).size());
+      if (better < 2 || leaving(group) * (groups - 1) >= k * (better - 1)) return met;
+      met.push_back(group);
+    }
+  }
+
+ private:
+  // K of the partition.
+  std::int64_t leaving(const Group& group) const {
+    std::vector<std::int64_t> through(ports_.size(), 0);
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < port_of_.size(); ++l) {
+      const Link& link = topology_.links[l];
+      if (group[link.src] == group[link.dst]) continue;
+      (port_of_[l] < 0 ? sum : through[port_of_[l]]) += link.bandwidth;
+    }
+    for (std::size_t p = 0; p < through.size(); ++p) sum += std::min(through[p], ports_[p].bandwidth);
+    return sum;
+  }
+
+  // The partition with the least sum of scale * out(S) - x over its groups. Rank after rank gets the largest
+  // y such that no set S of the ranks so far has y(S) > scale * out(S) - x; sets that are tight become one
+  // group with what they meet.
+  Group least_sum(std::int64_t x, std::int64_t scale) const {
+    Group group(topology_.ranks);
+    std::iota(group.begin(), group.end(), 0);
+    std::vector<std::int64_t> y;
+    for (Rank v = 0; v < topology_.ranks; ++v) {
+      const int sink = topology_.ranks + static_cast<int>(ports_.size());
+      MaxFlow flow(sink + 1);
+      const auto node = [&](Rank n) { return n <= v ? n : sink; };
+      for (std::size_t p = 0; p < ports_.size(); ++p)
+        if (ports_[p].rank <= v)
+          flow.add_arc(ports_[p].rank, topology_.ranks + static_cast<int>(p), ports_[p].bandwidth * scale);
+      for (std::size_t l = 0; l < port_of_.size(); ++l) {
+        const Link& link = topology_.links[l];
+        if (link.src <= v)
+          flow.add_arc(port_of_[l] < 0 ? link.src : topology_.ranks + port_of_[l], node(link.dst),
+                       link.bandwidth * scale);
+      }
+      std::int64_t gains = 0;
+      for (Rank u = 0; u < v; ++u) {
+        // The cut is to be least in scale * out(S) - y(S): a rank with a gain pays it when left outside, a
+        // rank with a loss pays it inside. The flow less all gains is that.
+        if (y[u] > 0) flow.add_arc(v, u, y[u]);
+        if (y[u] < 0) flow.add_arc(u, sink, -y[u]);
+        gains += std::max<std::int64_t>(0, y[u]);
+      }
+      y.push_back(flow.run(v, sink) - gains - x);
+      flow.find_cut();
+      // S is tight now. Sets that were tight before and meet it are tight with it.
+      std::set<int> joined;
+      for (Rank u = 0; u <= v; ++u)
+        if (flow.on_source_side(u)) joined.insert(group[u]);
+      for (int& g : group)
+        if (joined.contains(g)) g = *joined.begin();
+    }
+    return group;
+  }
+
+  const Topology& topology_;
+  std::vector<int> port_of_ = {};  // by link, -1 for none
+  std::vector<OutPort> ports_ = {};
+};
+
+// All that Newton's method meets, from single ranks to the weakest; groups are named by one of their ranks.
+std::vector<Group> weak_partitions(const Topology& topology) {
+  return WeakestPartition(topology).run();
+}
 
 constexpr int kMostRanksParted = 512;  // of the weakest partition: a few flows a rank
 
@@ -59,7 +186,7 @@ class PartitionSearch {
                      {.stop = stop_});
   }
 
-  // Without shared limits, for chunks of all ranks, strength.h is exact.
+  // Without shared limits, for chunks of all ranks, these are exact.
   bool weakest_is_best() const {
     return topology_.limits.empty() && crossings_.others().empty() &&
            std::ranges::all_of(crossings_.trees(), [this](const Terminals& tree) {
@@ -170,6 +297,140 @@ std::optional<PartitionBound> best_partition(const Topology& topology, const Col
     prices.limits = std::move(all);
   }
   return found;
+}
+
+// A send between groups takes some path through switches, which leaves its group over a minimum cut between
+// the group's ranks and the other ranks. All these cuts together, a price 1 on each of their links, make
+// every send between groups pay at least 1, whichever path it takes; and so do the cuts of the incoming
+// sends. Paths end at the first rank, but a flow that went on through another rank would only make the cut
+// wider, and the bound weaker.
+namespace {
+
+using Groups = std::vector<int>;  // by rank
+
+constexpr int kMostRanks = 256;               // of a climb: each price is a flow for each group
+constexpr long long kClimbWork = 10'000'000;  // links and terminals examined
+
+// CapacityNetwork between nodes of which some are switches.
+class FabricCuts {
+ public:
+  explicit FabricCuts(const Topology& machine) : machine_(machine) {
+    Topology nodes = machine;
+    nodes.ranks += std::exchange(nodes.switches, 0);
+    network_ = capacity_network(nodes);
+    for (const Link& link : machine.links) ample_ += link.bandwidth;
+  }
+
+  // Prices such that what leaves a group pays, or with `into` what comes into one.
+  PriceBound cover(const Groups& groups, bool into) const {
+    PriceBound bound{.prices = {{.links = std::vector<int>(machine_.links.size(), 0),
+                                 .limits = std::vector<int>(machine_.limits.size(), 0)}},
+                     .per_round = 0};
+    Prices& prices = bound.prices.front();
+    std::set<int> names(groups.begin(), groups.end());
+    for (const int name : names) {
+      MaxFlow flow(network_.nodes + 2);
+      const int source = network_.nodes, sink = source + 1;
+      std::vector<int> arcs;
+      for (const NetworkArc& arc : network_.arcs)
+        arcs.push_back(flow.add_arc(into ? arc.to : arc.from, into ? arc.from : arc.to, width_of(arc)));
+      for (Rank n = 0; n < machine_.ranks; ++n)
+        groups[n] == name ? flow.add_arc(source, n, ample_) : flow.add_arc(n, sink, ample_);
+      flow.run(source, sink);
+      flow.find_cut();
+      for (std::size_t w = 0; w < arcs.size(); ++w) {
+        const NetworkArc& arc = network_.arcs[w];
+        if (flow.in_cut(arcs[w])) (arc.link >= 0 ? prices.links[arc.link] : prices.limits[arc.limit]) = 1;
+      }
+    }
+    for (std::size_t l = 0; l < prices.links.size(); ++l)
+      bound.per_round += std::int64_t{prices.links[l]} * machine_.links[l].bandwidth;
+    for (std::size_t z = 0; z < prices.limits.size(); ++z)
+      bound.per_round += std::int64_t{prices.limits[z]} * machine_.limits[z].bandwidth;
+    return bound;
+  }
+
+ private:
+  std::int64_t width_of(const NetworkArc& arc) const {
+    return arc.link >= 0    ? machine_.links[arc.link].bandwidth
+           : arc.limit >= 0 ? machine_.limits[arc.limit].bandwidth
+                            : MaxFlow::kUnbounded;
+  }
+
+  const Topology& machine_;
+  CapacityNetwork network_ = {};
+  std::int64_t ample_ = 1;  // more than all links together
+};
+
+Groups renamed(const Groups& by_node, int ranks) {
+  std::map<int, int> names;
+  Groups groups;
+  for (Rank n = 0; n < ranks; ++n)
+    groups.push_back(names.try_emplace(by_node[n], static_cast<int>(names.size())).first->second);
+  return groups;
+}
+
+// Nodes that links for which `joins` holds connect.
+template <typename Joins>
+Groups connected(const Topology& machine, const Joins& joins) {
+  Groups by_node(machine.ranks + machine.switches);
+  std::iota(by_node.begin(), by_node.end(), 0);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t l = 0; l < machine.links.size(); ++l) {
+      int &a = by_node[machine.links[l].src], &b = by_node[machine.links[l].dst];
+      if (a == b || !joins(machine.links[l])) continue;
+      a = b = std::min(a, b);
+      changed = true;
+    }
+  }
+  return renamed(by_node, machine.ranks);
+}
+
+// Leaves, pods and so on: what switches of at most some distance from ranks join. And what fast links
+// connect.
+std::set<Groups> families(const Topology& machine) {
+  Groups alone(machine.ranks);
+  std::iota(alone.begin(), alone.end(), 0);
+  std::set<Groups> all = {alone};
+  std::vector<Rank> ranks = alone;
+  const std::vector<int> tier = hops(machine, ranks);
+  for (int most = 1; most <= *std::ranges::max_element(tier); ++most)
+    all.insert(connected(machine, [&](const Link& link) {
+      return tier[link.src] >= 0 && tier[link.dst] >= 0 && tier[link.src] <= most && tier[link.dst] <= most;
+    }));
+  std::set<int> widths;
+  for (const Link& link : machine.links) widths.insert(link.bandwidth);
+  for (const int least : widths)
+    all.insert(connected(machine, [&](const Link& link) { return link.bandwidth >= least; }));
+  return all;
+}
+
+}  // namespace
+
+// What the chosen paths carry, the machine carries, so a climb over these names every partition that may be
+// the best. The prices are of the machine.
+std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective& collective,
+                                               const std::atomic<bool>* stop) {
+  const Topology machine = with_switches(ways);
+  const FabricCuts cuts(machine);
+  const Crossings crossings(collective);
+  std::optional<PartitionBound> best;
+  const auto consider = [&](const Groups& groups) {
+    const std::int64_t owed = crossings.of(groups);
+    for (const bool into : {false, true}) {
+      if (owed == 0 || (stop != nullptr && *stop)) break;
+      PriceBound bound = cuts.cover(groups, into);
+      bound.owed = owed;
+      if (bound.per_round > 0 && (!best || stronger(bound, best->bound)))
+        best = PartitionBound{.group = groups, .bound = std::move(bound)};
+    }
+    return best ? static_cast<double>(best->bound.owed) / static_cast<double>(best->bound.per_round) : 0;
+  };
+  for (const Groups& groups : families(machine)) consider(groups);
+  if (ways.ranks <= kMostRanks && crossings.has_wide_trees())
+    climb_partitions(ways, crossings, consider, {.work = kClimbWork, .stop = stop});
+  return best;
 }
 
 }  // namespace chorale

@@ -19,11 +19,20 @@ struct PartitionBound {
   PriceBound bound = {};        // one entry of prices
 };
 
-// The best of the single ranks, of ranks connected by fast links, of the weak partitions (strength.h: for
-// AllReduce without shared limits of all partitions), and of what a search finds for other chunks and under
-// limits (partition_climb.h). Nothing if no chunk must cross. Once `stop` is true, the best of those
-// examined.
+// Returns the best of the single ranks, of ranks connected by fast links, of the weak partitions
+// (weakest_partitions: for AllReduce without shared limits of all partitions), and of what a search finds
+// for other chunks and under limits (partition_climb.h). Nothing if no chunk must cross. Once `stop` is
+// true, the best of those examined.
 std::optional<PartitionBound> best_partition(const Topology&, const Collective&,
                                              const std::atomic<bool>* stop = nullptr);
+
+// Partitions of the ranks of a machine with switches (partitions.h), over all paths through them.
+
+// The best of single ranks, of ranks that the same switches join, one hop after the other, of ranks that fast
+// links connect, and of partitions that a climb over the chosen paths finds (partition_climb.h); each priced
+// by the links that leave the groups, or that enter them, on the machine below the paths. Nothing if no chunk
+// must cross. Holds for schedules without in-network compute.
+std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective&,
+                                               const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

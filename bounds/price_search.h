@@ -14,16 +14,23 @@
 
 namespace chorale {
 
-// For any number of steps. None without chunks. All destinations must be in reach. `members`: the ranks that
-// chunks are for, from 0 on, where others only pass on what they get, as switches do; -1: all. Once `stop` is
-// true it is the best so far; so below.
+// Prices that are equal for links of one colour (machine_colours.h): the concurrent flow problem of a large
+// machine with few kinds of links.
+
+// Returns prices for any number of steps; empty where there are too many kinds of links. Requires classes
+// with one destination each, sorted.
+std::vector<Prices> colour_prices(const Topology&, const std::vector<ChunkClass>&);
+
+// Returns a bound for any number of steps. None without chunks. All destinations must be in reach.
+// `members`: the ranks that chunks are for, from 0 on, where others only pass on what they get, as switches
+// do; -1: all. Once `stop` is true it is the best so far; so below.
 std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&, int members = -1,
                                       const std::atomic<bool>* stop = nullptr);
 
-// A bound for at most `steps` steps, with an element of prices for each; nothing without chunks or if the
-// programs are too large. On large machines bounds of no more than `known` rounds are not searched. All
-// destinations must be in reach within the steps. `part`: of the work that may be done in all, a second or
-// two.
+// Returns a bound for at most `steps` steps, with an element of prices for each; nothing without chunks or
+// if the programs are too large. On large machines bounds of no more than `known` rounds are not searched.
+// All destinations must be in reach within the steps. `part`: of the work that may be done in all, a second
+// or two.
 std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps,
                                             int known, const std::atomic<bool>* stop = nullptr,
                                             double part = 1);

@@ -25,7 +25,6 @@
 #include "bounds/clp.h"
 #include "bounds/integer_prices.h"
 #include "bounds/machine_colours.h"
-#include "bounds/ports.h"
 #include "graph/max_flow.h"
 #include "graph/paths.h"
 
@@ -33,8 +32,8 @@ namespace chorale {
 namespace {
 
 constexpr int kCuts = 200;  // in one program over r; Allgather on ring:256, torus:32x32, hypercube:8: none
-constexpr int kMasterIterations = 20'000;  // of the simplex method
-constexpr double kUnits = 1 << 24;         // flow is counted in such parts of a chunk
+constexpr int kMaxCutIterations = 20'000;  // of the simplex method
+constexpr double kFlowPerChunk = 1 << 24;  // flow is counted in such parts of a chunk
 constexpr double kNearTimed = 1e-6;
 constexpr int kMostLayers = 4096;  // MaxFlow::push calls itself up to three times for each
 
@@ -159,7 +158,7 @@ class TimedNetwork {
     // time only nodes, and the source. Ports hold nothing from layer to layer.
     const double total =
         static_cast<double>(std::accumulate(folded.supply().begin(), folded.supply().end(), std::int64_t{0}));
-    const auto all = static_cast<std::int64_t>(total * kUnits);
+    const auto all = static_cast<std::int64_t>(total * kFlowPerChunk);
     for (int t = 0; t < layers; ++t) {
       std::vector<int> port(folded.ports().size(), -1);
       for (int a = 0; a < static_cast<int>(folded.arcs().size()); ++a) {
@@ -183,7 +182,7 @@ class TimedNetwork {
     }
     for (int k = 0; k < folded.nodes(); ++k) {
       if (folded.supply()[k] == 0) continue;
-      const auto units = static_cast<std::int64_t>(static_cast<double>(folded.supply()[k]) * kUnits);
+      const auto units = static_cast<std::int64_t>(static_cast<double>(folded.supply()[k]) * kFlowPerChunk);
       supply_.emplace_back(k, flow_.add_arc(source_, at(k, 0), units));
       owed_ += units;
     }
@@ -239,7 +238,7 @@ class TimedNetwork {
 
   // Rounded up: what is feasible in fractions stays so.
   static std::int64_t units(std::int64_t bandwidth, double rounds) {
-    return static_cast<std::int64_t>(std::ceil(static_cast<double>(bandwidth) * rounds * kUnits));
+    return static_cast<std::int64_t>(std::ceil(static_cast<double>(bandwidth) * rounds * kFlowPerChunk));
   }
 
   const Folded& folded_;
@@ -347,7 +346,7 @@ class CuttingPlanes {
           program.entries.push_back(
               {.row = row, .column = t, .value = static_cast<double>(cut.per_round[t])});
     }
-    const LpSolution solution = solve(program, kMasterIterations);
+    const LpSolution solution = solve(program, kMaxCutIterations);
     // The same corner again: the cut is one of rounding, and there is no more to be learned.
     if (!solution.optimal || solution.values == outer_) return false;
     outer_ = solution.values;

@@ -24,10 +24,10 @@
 #include <tuple>
 #include <utility>
 
+#include "construct/engine/work_budget.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
 #include "construct/retiming.h"
-#include "construct/work_budget.h"
 #include "graph/embedding.h"
 #include "ir/error.h"
 #include "ir/frontier.h"

@@ -15,50 +15,50 @@
 #include <vector>
 
 #include "construct/composition.h"
-#include "construct/disjoint_trees.h"
+#include "construct/engine/jobs.h"
+#include "construct/engine/network.h"
+#include "construct/engine/order.h"
+#include "construct/engine/packer.h"
+#include "construct/engine/packing.h"
+#include "construct/engine/solved_question.h"
+#include "construct/engine/work_budget.h"
+#include "construct/exact/disjoint_trees.h"
+#include "construct/exact/tree_union.h"
 #include "construct/incumbents.h"
-#include "construct/jobs.h"
 #include "construct/more_steps.h"
-#include "construct/network.h"
-#include "construct/order.h"
-#include "construct/packer.h"
-#include "construct/packing.h"
-#include "construct/period.h"
-#include "construct/solved_question.h"
-#include "construct/tree_union.h"
-#include "construct/work_budget.h"
 #include "ir/collective.h"
 #include "semantics/verify.h"
 
 namespace chorale {
 namespace {
 
-constexpr double kNearBound = 0.002;   // over the bound: nothing is left to be found
-constexpr double kMostComposed = 2e4;  // sends: composing examines each of them hundreds of times
-constexpr double kHopedOfFractions =
-    0.99;                            // of the rounds of fractions: these are not the best that there are
-constexpr double kFarPacking = 1.5;  // times the rounds of fractions: a packing that is not repeated
-constexpr double kTrifle = 0.002;    // a rate that is better by less does not justify one more point
+constexpr double kBoundTolerance = 0.002;  // over the bound: nothing is left to be found
+constexpr double kMaxSendsComposed = 2e4;  // sends: composing examines each of them hundreds of times
+constexpr double kHopedPartOfFractions =
+    0.99;  // of the rounds of fractions: these are not the best that there are
+constexpr double kMaxRoundsRatioRepeated =
+    1.5;                                // times the rounds of fractions: a packing that is not repeated
+constexpr double kMinRateGain = 0.002;  // a rate that is better by less does not justify one more point
 // Nor is one that leaves more than this part of what another of fewer steps is over the bound.
-constexpr double kNearer = 0.85;
-constexpr int kFewChunks = 16;         // trifles count
-constexpr std::size_t kLarge = 5'000;  // sends
-constexpr int kMostChunks = 1 << 14;
-constexpr long long kOfEach = 100;  // work for each send
-constexpr long long kOfEachCopy = 8;
-constexpr int kMostSteps = 4000;
-constexpr long long kFirstWork = 4'000'000;
-constexpr int kMoreWork = 6;  // times, from level to level
+constexpr double kMaxGapRatio = 0.85;
+constexpr int kMaxChunksSmall = 16;            // trifles count
+constexpr std::size_t kMaxSendsSmall = 5'000;  // sends
+constexpr int kMaxChunksPerBlock = 1 << 14;
+constexpr long long kWorkPerSend = 100;  // work for each send
+constexpr long long kWorkPerCopiedSend = 8;
+constexpr int kMaxSteps = 4000;
+constexpr long long kFirstLevelWork = 4'000'000;
+constexpr int kWorkFactorPerLevel = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
-constexpr long long kSweeps = 30;
-constexpr double kManySends = 1e6;  // of what is made for its few steps
-constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
-constexpr int kCopiesOfUnion = 128;
+constexpr long long kSweepsOfFirstLevel = 30;
+constexpr double kMaxSendsQuick = 1e6;  // of what is made for its few steps
+constexpr double kMaxSendsRegular = 5e6, kMaxSendsDisjoint = 2.5e6;
+constexpr int kMaxCopiesOfUnion = 128;
 constexpr long long kDisjointWork = 100'000'000;
-constexpr double kOfOneClass = 2;  // times the sends
+constexpr double kSendsFactorOfOneClass = 2;  // times the sends
 // And times the chunks, which are all the trees that there are, at the first levels: 76 trees drawn from
 // 2,000 fractions take 10 % more rounds than these, 181 take 6 %. Later more are slower to repeat.
-constexpr int kMoreOfOneClass = 2;
+constexpr int kChunksFactorOfOneClass = 2;
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
 // few chunks fit at once.
@@ -66,9 +66,10 @@ struct Count {
   int most = 1;
   double slack = 0;
 };
-constexpr int kFewByThemselves = 32, kLastOfFew = 1;  // chunks, level
-constexpr int kQuickLevels = 2;
-constexpr int kLastLate = 3;  // the first level at which exact constructions wait for no packing
+constexpr int kMaxChunksPackedSingly = 32, kLastLevelPackedSingly = 1;  // chunks, level
+constexpr int kQuickLevelCount = 2;
+constexpr int kFirstLevelWithoutWaiting =
+    3;  // the first level at which exact constructions wait for no packing
 struct Level {
   std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
   double most_exact = 0;                    // sends of it
@@ -130,7 +131,8 @@ class Construction::Engine {
     know(question.bound);
     if (classes().empty() || !starts_somewhere(question.one)) return;
     // What less effort than a level has could not do, on so large a machine.
-    for (; budget_ < kSweeps * packers_.back().sweep() / 2; budget_ *= kMoreWork) ++first_level_;
+    for (; budget_ < kSweepsOfFirstLevel * packers_.back().sweep() / 2; budget_ *= kWorkFactorPerLevel)
+      ++first_level_;
     level_ = first_level_;
     first_budget_ = budget_;
     const int least = question.min_chunks;
@@ -139,7 +141,7 @@ class Construction::Engine {
     std::vector<Attempt>& quick = is_large() && many ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
-          (chunks == least || chunks * sends_ <= kManySends))
+          (chunks == least || chunks * sends_ <= kMaxSendsQuick))
         quick.push_back({.how = How::Quick, .chunks = chunks});
     // Before constructions that examine each send, where that takes long; after the baselines.
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
@@ -207,17 +209,17 @@ class Construction::Engine {
 
   // The first levels take little time, and some of their packings have few steps.
   bool is_beaten(const Attempt& attempt) const {
-    return level_ >= kQuickLevels && attempt.how == How::Packed &&
+    return level_ >= kQuickLevelCount && attempt.how == How::Packed &&
            attempt.chunks > question_.min_chunks + level().small &&
            static_cast<double>(fewest_rounds(attempt.chunks, attempt.slack)) >= found_rate_ * attempt.chunks;
   }
 
-  bool is_large() const { return sends_ * packers_.back().unit() > kManySends / 20; }
+  bool is_large() const { return sends_ * packers_.back().unit() > kMaxSendsQuick / 20; }
   const std::vector<ChunkClass>& classes() const { return each_.classes.representatives; }
   bool is_one_class() const { return classes().size() == 1; }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
-  int most_steps() const { return std::min(kMostSteps, question_.max_steps); }
+  int most_steps() const { return std::min(kMaxSteps, question_.max_steps); }
   // Rounds per chunk of the nearest fractions; 0: there are none.
   double fraction() const {
     double least = 0;
@@ -227,8 +229,8 @@ class Construction::Engine {
   }
   // Rounds per chunk that may be hoped for: the bound, or, if that is more, a little less than fractions
   // have.
-  double rate() const { return std::max(bound_, kHopedOfFractions * fraction()); }
-  bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
+  double rate() const { return std::max(bound_, kHopedPartOfFractions * fraction()); }
+  bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kBoundTolerance); }
 
   // The fewest rounds that `chunks` chunks per block may fit into.
   long long fewest_rounds(int chunks, double slack) const {
@@ -259,9 +261,10 @@ class Construction::Engine {
     const bool few = &packer != &packers_.back();
     std::map<int, double> slack_of;
     for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level, unit), count.slack);
-    if (is_one_class() && &level < &levels()[kQuickLevels]) {
+    if (is_one_class() && &level < &levels()[kQuickLevelCount]) {
       const Count& most = level.good.back();
-      slack_of.try_emplace(good_chunks({kMoreOfOneClass * most.most, most.slack}, level, unit), most.slack);
+      slack_of.try_emplace(good_chunks({kChunksFactorOfOneClass * most.most, most.slack}, level, unit),
+                           most.slack);
     }
     if (few) std::erase_if(slack_of, [&](const auto& count) { return count.first > most_by_themselves(); });
     for (int c = 0; c < level.small; ++c)
@@ -275,19 +278,20 @@ class Construction::Engine {
   }
   int most_by_themselves() const {
     const int unit = packers_.back().unit();
-    if (is_large() && most_asked(kMostChunks) >= unit) return level().small;
-    return most_asked(kMostChunks) < unit ? kMostChunks : std::max(kFewByThemselves, unit);
+    if (is_large() && most_asked(kMaxChunksPerBlock) >= unit) return level().small;
+    return most_asked(kMaxChunksPerBlock) < unit ? kMaxChunksPerBlock
+                                                 : std::max(kMaxChunksPackedSingly, unit);
   }
 
   // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
   // for.
   int most_of_all(const Level& level) const {
-    return fitting(level.most_sends * (is_one_class() ? kOfOneClass : 1));
+    return fitting(level.most_sends * (is_one_class() ? kSendsFactorOfOneClass : 1));
   }
   int most_chunks(const Level& level) const { return most_asked(most_of_all(level)); }
   // The most chunks that have at most `sends` sends in all; at least 1.
   int fitting(double sends) const {
-    return std::clamp(static_cast<int>(sends / std::max(1.0, sends_)), 1, kMostChunks);
+    return std::clamp(static_cast<int>(sends / std::max(1.0, sends_)), 1, kMaxChunksPerBlock);
   }
   int most_asked(int chunks) const {
     return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
@@ -299,7 +303,7 @@ class Construction::Engine {
   // next level as long as packing more comes first.
   bool begin_level() {
     if (classes().empty() || attempts_.empty() || is_fixed(one_)) return false;
-    const long long budget = begun_ ? budget_ * kMoreWork : budget_;
+    const long long budget = begun_ ? budget_ * kWorkFactorPerLevel : budget_;
     const int next = begun_ ? level_ + 1 : level_;
     if (next >= std::ssize(levels()) || budget > question_.work) return !more_later_ && begin_late();
     budget_ = budget;
@@ -308,17 +312,18 @@ class Construction::Engine {
     // The first levels also search for fewer steps, where a smaller space would. With its additional chunks
     // one class meets the bound before them: a group of 3 in a tree then took 1.27 times the rounds in 10
     // steps.
-    const int first_levels = kQuickLevels + (is_one_class() ? kMoreOfOneClass : 0);
+    const int first_levels = kQuickLevelCount + (is_one_class() ? kChunksFactorOfOneClass : 0);
     if (met() && (level_ >= first_levels || is_large())) return begin_late();
     const std::vector<Attempt> late = std::exchange(late_, {});
     attempts_.clear();
     next_ = 0;
     if (level_ == first_level_) {
-      add(How::Regular, {}, {1}, kMostRegular);
-      if (!one_.combining && is_one_class() && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
+      add(How::Regular, {}, {1}, kMaxSendsRegular);
+      if (!one_.combining && is_one_class() && bound_ > 0) add(How::Disjoint, {}, {1}, kMaxSendsRegular);
     }
     for (Packer& each : packers_)
-      if (!each.is_settled() && (&each == &packers_.back() || level_ <= std::max(first_level_, kLastOfFew)))
+      if (!each.is_settled() &&
+          (&each == &packers_.back() || level_ <= std::max(first_level_, kLastLevelPackedSingly)))
         each.improve(bound_, level_ == first_level_, budget_, question_.stop);
     for (int i = 0; i < std::ssize(packers_); ++i)
       if (packers_[i].has_trees())  // with more effort, perhaps
@@ -338,8 +343,8 @@ class Construction::Engine {
     }
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
-    add(How::Composed, level().composed, level().times_composed, kMostComposed);
-    if (!packers_.back().is_settled() && level_ < kLastLate) {  // packing more comes first
+    add(How::Composed, level().composed, level().times_composed, kMaxSendsComposed);
+    if (!packers_.back().is_settled() && level_ < kFirstLevelWithoutWaiting) {  // packing more comes first
       late_.assign(attempts_.begin() + static_cast<std::ptrdiff_t>(packed), attempts_.end());
       attempts_.resize(packed);
     }
@@ -360,8 +365,8 @@ class Construction::Engine {
     std::set<int> all(counts.begin(), counts.end());
     if (!all.empty()) all.insert(question_.min_chunks);
     for (const int factor : times)
-      all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMostChunks)));
-    const int most = how == How::Regular ? most_asked(kMostChunks) : most_chunks(level());
+      all.insert(static_cast<int>(std::min<long long>(factor * question_.bound.chunks, kMaxChunksPerBlock)));
+    const int most = how == How::Regular ? most_asked(kMaxChunksPerBlock) : most_chunks(level());
     for (const int chunks : all)
       if (chunks >= 1 && chunks <= most && chunks * sends_ <= most_sends)
         attempts_.push_back({.how = how, .chunks = chunks});
@@ -417,7 +422,7 @@ class Construction::Engine {
     const std::optional<ChunkPacking> packing = tree_union(solved_.topology, chunks);
     if (!packing || !united_.insert({packing->chunks, level_}).second) return;
     // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.
-    const int copies = std::min(fitting(kMostDisjoint), kCopiesOfUnion * packing->chunks);
+    const int copies = std::min(fitting(kMaxSendsDisjoint), kMaxCopiesOfUnion * packing->chunks);
     put_in_steps(each_, *packing, "tree_union", std::max(most_chunks(level()), most_asked(copies)));
   }
 
@@ -432,11 +437,11 @@ class Construction::Engine {
     const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
     if (const std::optional<ChunkPacking> packing =
             disjoint_trees(each_.network, classes(), chunks, rounds, effort))
-      put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
+      put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMaxSendsDisjoint)));
   }
 
   // Two ways into steps: the packing once, in steps of several widths (order.h), and repeated as a pipeline
-  // (period.h), unless its rounds are far from those of fractions, which more chunks then come nearer to.
+  // (order.h), unless its rounds are far from those of fractions, which more chunks then come nearer to.
   void put_in_steps(const Commodities& of, const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks * of.classes.unit;
     const Jobs jobs(of.network, of.classes, packing);
@@ -445,17 +450,20 @@ class Construction::Engine {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
     // Large packings are few, and each is worth being put into steps.
-    WorkBudget ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
+    WorkBudget ordering(budget_ / 12 + kWorkPerSend * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
-    if (static_cast<double>(needed_rounds(of.network, packing)) > kFarPacking * fraction() * chunks) return;
+    if (static_cast<double>(needed_rounds(of.network, packing)) >
+        kMaxRoundsRatioRepeated * fraction() * chunks)
+      return;
     if (is_large() && most < 2 * chunks) return;
-    WorkBudget repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
-                         question_.stop);
+    WorkBudget repeating(
+        budget_ / 6 + kWorkPerSend * jobs.count() + kWorkPerCopiedSend * jobs.count() * (most / chunks),
+        question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
       return is_better(steps, total / (chunks * copies), is_large(chunks * copies, sends_of(jobs) * copies));
     };
-    pipeline(jobs, needed_rounds(of.network, packing), most / chunks, most_steps, 1 + kNearBound, repeating,
-             worth, keep);
+    pipeline(jobs, needed_rounds(of.network, packing), most / chunks, most_steps, 1 + kBoundTolerance,
+             repeating, worth, keep);
   }
 
   struct Cheap {
@@ -463,7 +471,9 @@ class Construction::Engine {
     double rate = 0;
   };
 
-  static bool is_large(int chunks, std::size_t sends) { return chunks > kFewChunks || sends > kLarge; }
+  static bool is_large(int chunks, std::size_t sends) {
+    return chunks > kMaxChunksSmall || sends > kMaxSendsSmall;
+  }
 
   static std::size_t sends_of(const Jobs& jobs) {
     return static_cast<std::size_t>(jobs.count()) * jobs.network().order();
@@ -475,7 +485,7 @@ class Construction::Engine {
       if (other.steps > steps) return false;
       const bool meets = rate <= bound_ * (1 + 1e-12);
       if (!large || meets || other.steps == steps) return other.rate <= rate * (1 + 1e-12);
-      return other.rate <= rate * (1 + kTrifle) || over(rate) > kNearer * over(other.rate);
+      return other.rate <= rate * (1 + kMinRateGain) || over(rate) > kMaxGapRatio * over(other.rate);
     });
   }
   // What it has more than the least that there can be, as far as is known.
@@ -535,8 +545,8 @@ class Construction::Engine {
   std::set<std::pair<int, int>> united_ = {};  // chunk counts of tree unions, at a level
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;
-  long long budget_ = kFirstWork, first_budget_ = 0;  // of the level
-  bool more_later_ = false;                           // more work will be allowed
+  long long budget_ = kFirstLevelWork, first_budget_ = 0;  // of the level
+  bool more_later_ = false;                                // more work will be allowed
   std::vector<Attempt> attempts_ = {};
   std::vector<Attempt> late_ = {};  // wait for the packing of the next level
   std::set<Key> done_ = {};

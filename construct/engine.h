@@ -47,15 +47,15 @@ class Construction {
   // The levels that this much work reaches may be done now, too. Where more is to be allowed later, what is
   // slow waits for more of what is usually better.
   void allow(long long work, bool more_later = false);
-  // The next part. False where none is left that work allows, or when stopped.
+  // Does the next part. False where none is left that work allows, or when stopped.
   bool advance(const std::function<void(Point)>& found);
   // The dual of the packing of fractions, where that stays above the bound: what may show a stronger one
   // (Certificate::Kind::Trees). Each is returned once.
   std::optional<Prices> take_prices();
   // A stronger bound than the question's.
   void know(const Rate& bound);
-  // Rounds per chunk of the best point found elsewhere: packings of many chunks that are not expected to beat
-  // it are left out.
+  // Takes the rounds per chunk of the best point found elsewhere: packings of many chunks that are not
+  // expected to beat it are left out.
   void know_found(double rate);
 
  private:

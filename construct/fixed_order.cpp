@@ -19,13 +19,12 @@
 #include <tuple>
 #include <utility>
 
-#include "construct/list_scheduling.h"
-#include "construct/load.h"
+#include "construct/baselines/rings.h"
+#include "construct/engine/list_scheduling.h"
+#include "construct/engine/load.h"
+#include "construct/engine/network.h"
+#include "construct/engine/spreading.h"
 #include "construct/nestings.h"
-#include "construct/network.h"
-#include "construct/rings.h"
-#include "construct/send_graph.h"
-#include "construct/spreading.h"
 #include "graph/paths.h"
 #include "ir/error.h"
 
@@ -35,18 +34,18 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A send that waits for others of its chunk.
-struct Transfer {
+struct TreeTransfer {
   LinkId link = 0;
   bool reduce = false;
   std::vector<int> after = {};  // transfers that arrive in earlier steps
   std::vector<int> with = {};   // and that arrive no later
 };
-using ChunkPlan = std::vector<Transfer>;
+using TransferPlan = std::vector<TreeTransfer>;
 
 // Plans chunk after chunk; what those before it load makes links more expensive for the next.
-class Planner {
+class OrderPlanner {
  public:
-  Planner(const Topology& topology, const Collective& collective)
+  OrderPlanner(const Topology& topology, const Collective& collective)
       : topology_(topology), collective_(collective), load_(topology), out_(topology.ranks) {
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
       const Link& link = topology.links[l];
@@ -56,12 +55,12 @@ class Planner {
   }
 
   // Empty where some node cannot be made.
-  std::vector<ChunkPlan> plans() {
-    std::vector<ChunkPlan> plans;
+  std::vector<TransferPlan> plans() {
+    std::vector<TransferPlan> plans;
     for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
-      std::optional<ChunkPlan> plan = planned(collective_.chunks[c]);
+      std::optional<TransferPlan> plan = planned(collective_.chunks[c]);
       if (!plan) return {};
-      for (const Transfer& each : *plan) load_.add(each.link);
+      for (const TreeTransfer& each : *plan) load_.add(each.link);
       plans.push_back(std::move(*plan));
     }
     return plans;
@@ -89,7 +88,7 @@ class Planner {
   // Dynamic programming over the tree, whose nodes are numbered after their children: at[node][n] is the
   // cheapest way to have the node's value at rank n, where one operand lies, while the other comes over one
   // link. The root's rank is chosen with what it costs to reach the farthest destination from there.
-  std::optional<ChunkPlan> planned(const ChunkSpec& spec) {
+  std::optional<TransferPlan> planned(const ChunkSpec& spec) {
     const CombinationTree tree = restricted(collective_.order.tree, {spec.pre.begin(), spec.pre.end()});
     const int nodes = static_cast<int>(tree.parent.size());
     std::vector<std::vector<int>> children(nodes);
@@ -119,7 +118,7 @@ class Planner {
       if (cost < least) least = cost, root = n;
     }
     if (root < 0) return std::nullopt;
-    ChunkPlan plan;
+    TransferPlan plan;
     const std::vector<int> made = gather(plan, children, at, root_node, root);
     if (!spread(plan, root, spec.post, made)) return std::nullopt;
     return plan;
@@ -140,7 +139,7 @@ class Planner {
   }
 
   // The transfers that make a node at a rank; returns those after which its value is complete there.
-  std::vector<int> gather(ChunkPlan& plan, const std::vector<std::vector<int>>& children,
+  std::vector<int> gather(TransferPlan& plan, const std::vector<std::vector<int>>& children,
                           const std::vector<std::map<Rank, Option>>& at, int node, Rank n) const {
     if (children[node].empty()) return {};
     const Option& option = at[node].at(n);
@@ -154,7 +153,7 @@ class Planner {
   }
 
   // Repeatedly copies along the cheapest path from the ranks that have the sum to the nearest that needs it.
-  bool spread(ChunkPlan& plan, Rank root, const RankSet& post, const std::vector<int>& made) {
+  bool spread(TransferPlan& plan, Rank root, const RankSet& post, const std::vector<int>& made) {
     std::map<Rank, std::vector<int>> has = {{root, made}};
     std::vector<Rank> wanting;
     for (const Rank d : post)
@@ -185,11 +184,11 @@ class Planner {
 
 // What adds on must arrive no earlier than what was added before it; what is complete leaves in a later
 // step.
-SendGraph graph_of(const std::vector<ChunkPlan>& plans, const Network& network) {
+SendGraph graph_of(const std::vector<TransferPlan>& plans, const Network& network) {
   SendGraph graph(network);
-  for (const ChunkPlan& plan : plans) {
+  for (const TransferPlan& plan : plans) {
     const int first = graph.count();
-    for (const Transfer& transfer : plan) {
+    for (const TreeTransfer& transfer : plan) {
       const int job = graph.add(transfer.link);
       for (const int other : transfer.after) graph.wait(job, first + other);
       for (const int other : transfer.with) graph.wait(job, first + other, false);
@@ -200,7 +199,7 @@ SendGraph graph_of(const std::vector<ChunkPlan>& plans, const Network& network) 
 }
 
 // The longest path still ahead goes first.
-Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, const SendGraph& graph,
+Schedule ordered(const Topology& topology, const std::vector<TransferPlan>& plans, const SendGraph& graph,
                  long long width) {
   const StepAssignment assignment =
       in_even_steps(
@@ -209,7 +208,7 @@ Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, 
   Schedule schedule{.steps = std::vector<Step>(assignment.rounds.size())};
   int job = 0;
   for (Chunk c = 0; c < std::ssize(plans); ++c)
-    for (const Transfer& each : plans[c])
+    for (const TreeTransfer& each : plans[c])
       schedule.steps[assignment.step_of[job++]].sends.push_back(
           {.chunk = c, .link = each.link, .reduce = each.reduce});
   for (Step& step : schedule.steps) {
@@ -321,7 +320,7 @@ CombinationTree suitable_tree(const Topology& topology, const Collective& collec
 std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& collective,
                                     WorkBudget& effort) {
   if (!collective.combining || collective.order.kind != SumOrder::Kind::Fixed) return {};
-  const std::vector<ChunkPlan> plans = Planner(topology, collective).plans();
+  const std::vector<TransferPlan> plans = OrderPlanner(topology, collective).plans();
   if (plans.empty()) return {};
   const Network network(topology);
   const SendGraph graph = graph_of(plans, network);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "construct/work_budget.h"
+#include "construct/engine/work_budget.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/sum_order.h"
@@ -12,9 +12,9 @@
 
 namespace chorale {
 
-// Of a few trees (halves of the ranks, level by level; along the widest ring; pairs of linked parts, merged
-// again and again) the one along which the constructions of this room have the fewest rounds per chunk, of
-// equals the fewest steps. Requires a machine without switches and a combining collective.
+// Returns, of a few trees (halves of the ranks, level by level; along the widest ring; pairs of linked
+// parts, merged again and again) the one along which the constructions of this room have the fewest rounds
+// per chunk, of equals the fewest steps. Requires a machine without switches and a combining collective.
 CombinationTree suitable_tree(const Topology&, const Collective&);
 
 // Schedules of a combining collective whose order is fixed, none better than another in steps and rounds. For

@@ -28,21 +28,21 @@ std::vector<Point> incumbents(const Topology&, const Collective&, const std::ato
 // second; empty if it would take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
-// For Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
+// Returns schedules of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
 // (graph/free_symmetries.h): the sends of one representative are found, and carried to all ranks. In as few
 // steps as hops allow, and on tori and hypercubes in as few rounds as the bound of one chunk; half a second
 // for an Allgather of 1,024 ranks, five for one of 4,096. An Alltoall on another machine that is a product of
-// rows and columns is composed of theirs (construct/product_alltoall.h). Otherwise as above.
+// rows and columns is composed of theirs (construct/exact/product_alltoall.h). Otherwise as above.
 std::vector<Point> regular_incumbents(const Topology&, const Collective&,
                                       const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 
 // What is exact for some collectives, or good in few steps, beside the packings of the engine
 // (construct/engine.h):
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: over shortest
-//   paths at the rate of the tightest cut (construct/tree_growth.h);
-// - of Alltoall, on rings, tori and hypercubes, the bound (construct/regular_alltoall.h);
+//   paths at the rate of the tightest cut (construct/exact/tree_growth.h);
+// - of Alltoall, on rings, tori and hypercubes, the bound (construct/exact/regular_alltoall.h);
 // - of all, where that leaves something to be found: trees and paths on the time-expanded machine
-//   (construct/timed_packing.h).
+//   (construct/engine/timed_packing.h).
 // None on machines on which it is not quick, or when stopped. Otherwise as above.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);

@@ -17,7 +17,7 @@ namespace chorale {
 std::optional<Schedule> in_more_steps(const Topology&, const Collective&, const Schedule&, int extra,
                                       int* first_steps = nullptr);
 
-// The same of a point, its cost with it. False, and nothing changed, where it cannot be.
+// Does the same to a point, its cost with it. False, and nothing changed, where it cannot be.
 bool fit_in_more_steps(const Topology&, Point&, int extra);
 
 }  // namespace chorale

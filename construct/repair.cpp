@@ -1,8 +1,8 @@
 // A schedule of copies is, for each chunk, a forest that grows from its sources. Where an edge is lost, what
 // hangs below it keeps together and is attached again: along the path from what still stands that is the
-// shortest by the load of links (construct/load.h), all kept edges counted first. An edge keeps its step, or
-// goes in the one after that of the edge above it; then all is retimed (construct/retiming.h), which closes
-// the gaps.
+// shortest by the load of links (construct/engine/load.h), all kept edges counted first. An edge keeps its
+// step, or goes in the one after that of the edge above it; then all is retimed (construct/retiming.h),
+// which closes the gaps.
 //
 // A sum for one destination is a reversed copy. A sum for all goes up a tree and down a tree from one root,
 // and both are forests of copies, one of them reversed: a ReduceScatter + Allgather, rings and trees have
@@ -17,10 +17,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "construct/load.h"
+#include "construct/engine/load.h"
+#include "construct/engine/spreading.h"
+#include "construct/engine/work_budget.h"
 #include "construct/retiming.h"
-#include "construct/spreading.h"
-#include "construct/work_budget.h"
 #include "graph/paths.h"
 #include "ir/schedule.h"
 #include "semantics/verify.h"

@@ -1,6 +1,6 @@
 // Sums by phases of copies. Adding up at one rank, along an in-tree, is copying from that rank backwards
-// (construct/spreading.h on the reversed machine); with several *roots* it is copying from several, and each
-// contribution ends in the sum of exactly one of them, since a rank is sent a chunk once. So:
+// (construct/engine/spreading.h on the reversed machine); with several *roots* it is copying from several,
+// and each contribution ends in the sum of exactly one of them, since a rank is sent a chunk once. So:
 //
 //   gather     contributions are added up at the chunk's roots;
 //   exchange   one step, if there are several: every root sends its part to each rank of `exchanged_to`;
@@ -33,9 +33,9 @@
 #include <tuple>
 #include <utility>
 
+#include "construct/baselines/plan.h"
+#include "construct/engine/spreading.h"
 #include "construct/more_steps.h"
-#include "construct/plan.h"
-#include "construct/spreading.h"
 #include "graph/embedding.h"
 
 namespace chorale {

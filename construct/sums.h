@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "construct/work_budget.h"
+#include "construct/engine/work_budget.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"

@@ -23,14 +23,14 @@ double busbw_factor(CollectiveKind, int ranks);
 // The messages of a collective.
 struct MessageShape {
   std::int64_t blocks = 1;  // of the largest buffer of a rank
-  // By the kind; of groups, of counts and of collectives from files what the busiest rank has to
+  // The factor of the kind; of groups, of counts and of collectives from files what the busiest rank has to
   // receive or send, over the size, where a sum for several of k contributors counts 2(k-1)/k: of a
   // group the factor of its kind.
   double bus_factor = 1;
 };
 MessageShape message_shape(const Collective&);
 
-// The block of messages of that size, in bytes, rounded up; and the size of messages of a block.
+// Returns the block of messages of that size, in bytes, rounded up; and the size of messages of a block.
 std::int64_t block_of_size(const MessageShape&, std::int64_t size);
 std::vector<std::int64_t> blocks_of_sizes(const Collective&, const std::vector<std::int64_t>& sizes);
 std::int64_t size_of_block(const MessageShape&, std::int64_t block);

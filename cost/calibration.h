@@ -25,11 +25,11 @@ struct LinkClass {
   std::vector<LinkId> links = {};  // rising
 };
 
-// By their first link.
+// Returns the classes by their first link.
 std::vector<LinkClass> link_classes(const Topology&);
 
-// The path of a message, through switches only: the one of fewest links, of these the widest (bandwidth /
-// beta at its narrowest link). Empty: there is none.
+// Returns the path of a message, through switches only: the one of fewest links, of these the widest
+// (bandwidth / beta at its narrowest link). Empty: there is none.
 std::vector<LinkId> message_route(const Topology&, Rank src, Rank dst);
 
 // Pairs such that each class of links that is on a path is on the paths of up to `most` of them, spread over
@@ -42,8 +42,8 @@ struct Crowd {
   std::vector<RankMessage> messages = {};  // with the bytes for one byte of unit: a link's bandwidth, or 1
 };
 
-// For each class of links between ranks, all of them; and with switches, all ranks to the next one, and to
-// the opposite one.
+// Returns, for each class of links between ranks, all of them; and with switches, all ranks to the next one,
+// and to the opposite one.
 std::vector<Crowd> crowds_to_measure(const Topology&);
 
 // What a crowd takes by the machine as it is described, in us for each byte of unit, alphas left out; and the
@@ -79,7 +79,8 @@ struct Calibration {
 // positive, and for pairs without a path.
 Calibration calibrated(const Topology&, std::span<const MessageTime>, const std::string& where);
 
-// With crowds (us for each byte of unit, by crowd): the class that decides is as much slower as the crowd is.
+// Solves, with crowds (us for each byte of unit, by crowd): the class that decides is as much slower as the
+// crowd is.
 void share(Calibration&, std::span<const Crowd>, std::span<const double> us_per_byte);
 
 }  // namespace chorale

@@ -3,12 +3,17 @@
 // points are few, and a step of the walk examines all of them.
 #include "cost/cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <queue>
 
 #include "graph/paths.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -209,6 +214,66 @@ std::vector<std::vector<SizeRange>> fastest_sizes(std::size_t count,
   for (double bytes = kSmallest; bytes < kLargest; bytes *= 2) go_on_to(bytes, fastest(bytes));
   ranges[on].push_back({.from = from, .to = kAnySize});
   return ranges;
+}
+
+// The bounds of a range are sizes at which two lines meet: floating-point numbers, printed to three digits.
+
+std::string format_range(const SizeRange& range) {
+  if (range.empty()) return "none";
+  // Three lines through one point, and the rounding of it.
+  if (range.from > 0 && range.to <= range.from * (1 + 1e-9)) return "none";
+  if (range.to == kAnySize) return range.from == 0 ? "any" : "from " + format_bytes(range.from);
+  if (range.from == 0) return "below " + format_bytes(range.to);
+  return format_bytes(range.from) + " to " + format_bytes(range.to);
+}
+
+namespace {
+
+bool has_limits(const Space& space) {
+  return space.min_chunks > 1 || space.max_chunks != kAnyChunks || space.max_steps != kAnySteps ||
+         space.max_rounds != kAnyRounds || space.extra_rounds != kAnyRounds;
+}
+
+}  // namespace
+
+// More than the fewest chunks exclude nothing: a schedule's chunks can be cut, at the same time. They count
+// as a limit nevertheless, since that is not what the claims state.
+Completeness completeness(const Result& result) {
+  if (!result.complete) return Completeness::Open;
+  const bool of_all = result.kind == ResultKind::Frontier && !has_limits(result.space);
+  return of_all && links_alike(result.topology) ? Completeness::Time : Completeness::StepsAndRounds;
+}
+
+std::string completeness_in_words(const Result& result) {
+  switch (completeness(result)) {
+    case Completeness::Open:
+      return "";
+    case Completeness::Time:
+      return "complete, no schedule is faster";
+    case Completeness::StepsAndRounds:
+      break;
+  }
+  return fmt::format("complete in steps and rounds per chunk; in time not, since {}",
+                     links_alike(result.topology) ? "chunks, steps or rounds were limited"
+                                                  : "links differ in latency or rate");
+}
+
+bool meets_bound(double us, double bound_us) {
+  return us <= bound_us * (1 + 1e-9);
+}
+
+std::string share_of_bound(double us, double bound_us) {
+  if (!(us > 0) || !(bound_us > 0)) return "-";
+  if (meets_bound(us, bound_us)) return "100.0 %";
+  return fmt::format("{:.1f} %", std::min(99.9, 100 * bound_us / us));
+}
+
+// Of the worst latency and the worst rate, as a step has them: bytes x beta >= 100 alpha.
+
+double serialized_above(const Topology& topology) {
+  const double us_per_byte = round_beta_us_per_byte(topology);
+  return us_per_byte > 0 ? 100 * step_alpha_us(topology) / us_per_byte
+                         : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace chorale

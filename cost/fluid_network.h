@@ -42,7 +42,8 @@ class FluidNetwork {
   bool arrived(int transfer) const { return transfers_[transfer].arrives <= now_; }
 
   void wake_at(double time);  // something else happens then
-  // To the next time at which something happens; false if nothing does. What arrived then: `arrivals`.
+  // Goes on to the next time at which something happens; false if nothing does. What arrived then:
+  // `arrivals`.
   bool advance();
   const std::vector<int>& arrivals() const { return arrivals_; }
 

@@ -9,8 +9,8 @@
 
 namespace chorale {
 
-// At one of these levels, among the children of a unit. Where units differ, each number is that of the
-// busiest one.
+// The traffic at one of these levels, among the children of a unit. Where units differ, each number is that
+// of the busiest one.
 struct LevelTraffic {
   struct Pair {
     int from = 0;
@@ -44,17 +44,17 @@ int count(const Cycles&, const std::vector<int>& sizes);
 // Sizes are at least 2. Each device sends 1 to the next, the last to the first; or shares of it in several
 // cycles.
 GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& = {});
-// The same without the last edge.
+// Returns the same without the last edge.
 GroupTraffic chain_traffic(const std::vector<int>& sizes);
-// The same without the first edge: from the second device to the last, and on to the first.
+// Returns the same without the first edge: from the second device to the last, and on to the first.
 GroupTraffic chain_back_traffic(const std::vector<int>& sizes);
 // Each device sends 1 to each other.
 GroupTraffic all_to_all_traffic(const std::vector<int>& sizes);
-// An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up
-// and 1 down each edge of the chain, 1/2 up and 1/2 down each edge of either tree. The first `outer` sizes
-// are outside of nodes. `pairs` of outer levels are listed only on request: they are many. `turned`
-// (rotated): as many such trees as a node has devices, each with an equal share of the data and begun at
-// another device of every node.
+// Returns the traffic of an AllReduce along a chain inside each node and a double binary tree over nodes
+// (the shape of NCCL's): 1 up and 1 down each edge of the chain, 1/2 up and 1/2 down each edge of either
+// tree. The first `outer` sizes are outside of nodes. `pairs` of outer levels are listed only on request:
+// they are many. `turned` (rotated): as many such trees as a node has devices, each with an equal share of
+// the data and begun at another device of every node.
 GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs, bool turned = false);
 
 // The parent of each of n nodes in either tree; -1 for its root. Inner nodes of one tree are leaves of the

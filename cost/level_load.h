@@ -8,13 +8,50 @@
 #include <vector>
 
 #include "cost/group_traffic.h"
-#include "cost/host_load.h"
 #include "cost/overlap.h"
 #include "ir/hierarchy.h"
 
 namespace chorale {
 
-// Of one level: its children are members[digit] + base, for all members and bases.
+// What goes through the host of one unit (HostPath), in bytes.
+
+struct HostLoad {
+  HostLoad(const HostPath& path, int children)
+      : host(path),
+        up(static_cast<std::size_t>(children / path.uplink.children + 1), 0.0),
+        down(up),
+        out(static_cast<std::size_t>(children / path.socket.children + 1), 0.0),
+        in(out) {}
+
+  // Counts bytes between two children.
+  void send(int from, int to, double bytes) {
+    up[from / host.uplink.children] += bytes;
+    cross(from / host.socket.children, to / host.socket.children, bytes);
+    down[to / host.uplink.children] += bytes;
+  }
+  // Counts bytes to other units, and from them: by the first socket.
+  void leave(int from, double bytes) {
+    up[from / host.uplink.children] += bytes;
+    cross(from / host.socket.children, 0, bytes);
+  }
+  void enter(int to, double bytes) {
+    cross(0, to / host.socket.children, bytes);
+    down[to / host.uplink.children] += bytes;
+  }
+
+  const HostPath& host;
+  std::vector<double> up, down;  // by uplink
+  std::vector<double> out, in;   // by socket, from others and to them
+
+ private:
+  void cross(int from, int to, double bytes) {
+    if (from == to) return;
+    out[from] += bytes;
+    in[to] += bytes;
+  }
+};
+
+// The split of one level: its children are members[digit] + base, for all members and bases.
 struct LevelSplit {
   std::vector<int> members = {0};  // the positions that a reduction joins
   std::vector<int> bases = {0};    // everything else

@@ -42,10 +42,11 @@ ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
 
-// Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated
-// where they differ, since the formula would take all of them for the worst.
+// Returns the time of a point of a result for that machine: by the formula of cost/cost.h where links are
+// alike, simulated where they differ, since the formula would take all of them for the worst.
 double point_us(const Topology&, const Point&, double block_bytes);
-// Nothing where `stop` (null: never) becomes true before the end of the simulation, which soon ends then.
+// Returns nothing where `stop` (null: never) becomes true before the end of the simulation, which soon ends
+// then.
 std::optional<double> point_us(const Topology&, const Point&, double block_bytes,
                                const std::atomic<bool>* stop);
 

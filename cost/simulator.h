@@ -63,7 +63,7 @@ struct StepTime {
 
 class Simulator {
  public:
-  // One split a level. Keeps a reference to the hierarchy.
+  // Takes one split a level. Keeps a reference to the hierarchy.
   Simulator(const Hierarchy&, std::vector<LevelSplit>);
 
   // joined, by level: the devices of a group differ there. At least one level, each with at least two

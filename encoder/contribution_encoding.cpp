@@ -6,7 +6,7 @@
 //
 // What lost: to encode sums with one destination like this. Their duals that copy have a fifth of the
 // variables (dgx1 ReduceScatter (3,4,3): 5,474 for 27,770) and are found in 82 conflicts in place of 706, so
-// they never come here (construct/solved_question.h).
+// they never come here (construct/engine/solved_question.h).
 //
 // Variables are chunks * ranks^2 * steps of `in` and chunks * links * ranks * steps of `part`, which is what
 // sums cost over copies: there a value is present or not.
@@ -17,7 +17,7 @@
 #include <map>
 #include <utility>
 
-#include "encoder/known_literals.h"
+#include "encoder/step_round_encoding.h"
 #include "graph/automorphisms.h"
 #include "ir/disjoint_sets.h"
 #include "ir/schedule.h"

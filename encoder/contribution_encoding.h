@@ -40,7 +40,6 @@
 #include <vector>
 
 #include "encoder/counter.h"
-#include "encoder/round_budget.h"
 #include "encoder/step_round_encoding.h"
 #include "graph/automorphisms.h"
 #include "ir/formula.h"

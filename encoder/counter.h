@@ -18,14 +18,14 @@ enum class Counter {
 // than once.
 std::vector<Lit> count(Formula&, std::span<const Lit> inputs, int cap, Counter = Counter::Totalizer);
 
-// The sum of two unary numbers (a[k]: "at least k+1"), cut off at cap.
+// Returns the sum of two unary numbers (a[k]: "at least k+1"), cut off at cap.
 std::vector<Lit> add_unary(Formula&, std::span<const Lit> a, std::span<const Lit> b, int cap);
 
 // A literal that is implied by each of them; the literal itself, if there is only one.
 Lit any_of(Formula&, std::span<const Lit> literals);
 
-// At most one: pairwise up to six literals, beyond that in groups of four with a commander each (Klieber and
-// Kwon 2007).
+// Adds clauses for at most one: pairwise up to six literals, beyond that in groups of four with a commander
+// each (Klieber and Kwon 2007).
 void at_most_one(Formula&, std::span<const Lit> literals);
 
 }  // namespace chorale

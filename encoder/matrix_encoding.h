@@ -22,7 +22,7 @@ class MatrixEncoding {
   MatrixEncoding(const Hierarchy&, const std::vector<Axis>&, const Conditions&);
   const Formula& formula() const { return formula_; }
   ParallelismMatrix decode(const std::function<bool(Lit)>& value) const;
-  // Any matrix but this one.
+  // Returns a clause for any matrix but this one.
   std::vector<Lit> another(const ParallelismMatrix&) const;
   // Of these axes, some factor inside of the level is not a multiple of this matrix's.
   std::vector<Lit> no_larger_inside(const ParallelismMatrix&, const std::vector<int>& axes, int level) const;

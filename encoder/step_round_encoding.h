@@ -32,17 +32,47 @@
 // to a destination have a variable. Models are schedules; an Unsat implies nothing about others.
 #pragma once
 
+#include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "encoder/counter.h"
-#include "encoder/round_budget.h"
 #include "graph/automorphisms.h"
 #include "ir/formula.h"
 #include "ir/instance.h"
 #include "ir/schedule.h"
 
 namespace chorale {
+
+// Literals that are true or false before the solver starts: an encoding writes its constraints as if each
+// fact had a variable, and known facts are eliminated from the clauses.
+
+inline constexpr Lit kTrue = std::numeric_limits<Lit>::max();
+inline constexpr Lit kFalse = -kTrue;
+
+// Adds the clause without its kFalse literals; not at all where one is kTrue.
+void add_unknown_of(std::vector<Lit> clause, Formula&);
+
+// Rounds of steps and their sum in CNF: the part that all encodings over a budget share. The header of
+// StepRoundEncoding specifies (bandwidth) and (rounds).
+
+class RoundBudget {
+ public:
+  RoundBudget(Formula&, const Budget& horizon);  // (rounds)
+
+  Lit within(int t) const { return within_[t]; }
+  // (bandwidth): in step s at most chunks_per_round * rounds of the step of these sends.
+  void bandwidth(Formula&, int s, std::span<const Lit> sends, int chunks_per_round, Counter);
+  // Assumptions for "at most this budget", which must lie within the horizon.
+  std::vector<Lit> assume(const Budget&) const;
+
+ private:
+  Budget horizon_;
+  std::vector<std::vector<Lit>> round_ = {};  // [s][j-1]: step s has at least j rounds
+  std::vector<Lit> within_ = {};              // [t]: done after t steps
+  std::vector<Lit> total_ = {};               // [j-1]: at least j rounds in all
+};
 
 // How sums are made: of values that meet at a rank in a step; equal sums of equal values, at whatever rank
 // they are made; of no more than two values in a step, which implies the second.

@@ -50,7 +50,7 @@ class StrategyEncoding {
   Group& group(int t, const std::vector<int>& members);
   void divide(Group&);   // defines `part`
   void compare(Group&);  // and `more`
-  // The rules of Figure 8, of one group each: if the guard holds, the precondition and what is held
+  // Adds the rules of Figure 8, of one group each: if the guard holds, the precondition and what is held
   // afterwards.
   void instruct(int t, int instruction);
   void all_reduce(Lit guard, const Group&);

@@ -149,7 +149,7 @@ enum class Method {
   Gathered,  // each rank's vector is gathered, and added up locally
   Levels,    // hierarchical composition of schedules of groups (ir/outline.h)
   Patched,   // an older schedule, made whole again after a failure
-  // The baseline algorithms (construct/classic.h).
+  // The baseline algorithms (construct/baselines/classic.h).
   RingAllgather,
   RingReduceScatter,
   RingAllReduce,

@@ -12,7 +12,6 @@
 #include "api/machines.h"
 #include "api/report.h"
 #include "cost/busbw.h"
-#include "cost/completeness.h"
 #include "cost/cost.h"
 #include "ir/error.h"
 #include "ir/files.h"

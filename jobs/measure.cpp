@@ -16,7 +16,7 @@
 #include "api/inputs.h"
 #include "api/library.h"
 #include "codegen/passes/lower.h"
-#include "cost/port_serialization.h"
+#include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/words.h"

@@ -21,7 +21,7 @@
 #include "api/report.h"
 #include "api/search.h"
 #include "api/timed_stop.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "api/report.h"
-#include "cost/completeness.h"
 #include "cost/cost.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
@@ -387,9 +386,10 @@ std::string preload_script(int ranks, const std::vector<std::string>& results,
 OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
                         const std::atomic<bool>* stop) {
   const Result& result = answer.result;
-  OptimizedFiles made{.files = {{"result.json", to_json(result)},
-                                {"table.json", to_json(answer)},
-                                {"index.html", to_page(result, best_sizes(result, {}, stop), report_of(answer), stop)}}};
+  OptimizedFiles made{
+      .files = {{"result.json", to_json(result)},
+                {"table.json", to_json(answer)},
+                {"index.html", to_page(result, best_sizes(result, {}, stop), report_of(answer), stop)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
   std::set<std::string> written;
   const auto add = [&](const OrError<Compiled>& compiled, const SizeRun& run) {

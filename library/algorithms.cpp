@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "cost/port_serialization.h"
+#include "cost/cost.h"
 #include "ir/group_collective.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"

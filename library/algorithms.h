@@ -32,7 +32,7 @@ struct LoadedAlgorithm {
 };
 
 // A schedule as a program, or why it cannot be lowered. `serialize_ports`: messages are so long
-// that those that share a port should be sent one after the other (cost/port_serialization.h).
+// that those that share a port should be sent one after the other (cost/cost.h).
 using Lowering = std::function<Verification<Program>(const Verified<Schedule>&, bool serialize_ports)>;
 
 class Algorithms {

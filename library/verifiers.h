@@ -23,7 +23,7 @@ struct Verifiers {
   // Does a claim exclude more than the known ones do (pareto/optimality.h)?
   std::function<bool(const std::vector<Claim>& known, const Claim&)> excludes_more = {};
   // The result on a machine that is numbered otherwise, its schedules verified
-  // (pareto/verified_renumbering.h). Throws InputError at `where`.
+  // (pareto/formulas.h). Throws InputError at `where`.
   std::function<Result(const Result&, const Renumbering&, const Topology& to, const std::string& where)>
       verified_renumbering = {};
   // What the fastest point takes, and no schedule less, for blocks of each size (api/report.h).

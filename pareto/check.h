@@ -15,7 +15,7 @@ namespace chorale {
 using RefutedFormula = std::function<Formula(const Topology&, const Collective&, const Claim&)>;
 Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 
-// Where proofs are kept for checkers of others (pareto/proof_folder.h); "": nowhere.
+// Where proofs are kept for checkers of others; "": nowhere.
 struct KeptProofs {
   std::string lrat = {};  // of refutations
   std::string pb = {};    // of bounds

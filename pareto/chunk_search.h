@@ -13,6 +13,7 @@
 
 #include "ir/frontier.h"
 #include "ir/search_options.h"
+#include "pareto/findings.h"
 #include "pareto/pareto_set.h"
 #include "solvers/deadline.h"
 
@@ -22,7 +23,7 @@ namespace chorale {
 class SearchClock {
  public:
   explicit SearchClock(const FrontierOptions&);
-  // Of the next question.
+  // Returns the end of the next question.
   Deadline next() const { return deadline_.or_in(options_.synthesis.limits.time); }
   bool over() const { return why_stopped() != Stopped::No; }
   Stopped why_stopped() const;  // No while it goes on
@@ -55,19 +56,20 @@ struct ChunkQuestion {
   MostRounds most_rounds = {};     // points are of interest only within it
   std::vector<Claim> claims = {};  // that hold; they are not returned
   ParetoSet points = {};           // that are known, of this chunk count
-  // Of a question, where the options allow more; of all together four times as many. None if negative.
+  // The conflicts of a question, where the options allow more; of all together four times as many. None if
+  // negative.
   std::int64_t conflicts = -1;
   // Called with each point and claim when it is found.
   std::function<void(const SharedPoint&)> found = {};
   std::function<void(const Claim&)> claimed = {};
 };
 
-// By bounds and solvers; nothing is constructed.
+// Searches by bounds and solvers; nothing is constructed.
 ChunkFrontier search_chunks(const ChunkQuestion&, const FrontierOptions&, SearchClock&);
 
-// One schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or else of
-// the fewest possible with these steps. `steps`: the number that was searched. Unknown may come with a point:
-// what was found until then.
+// Searches one schedule: of at most these steps, or else of the fewest possible; of at most these rounds, or
+// else of the fewest possible with these steps. `steps`: the number that was searched. Unknown may come with
+// a point: what was found until then.
 struct BudgetAnswer {
   Verdict verdict = Verdict::Unknown;
   int steps = 0;
@@ -75,5 +77,14 @@ struct BudgetAnswer {
 };
 BudgetAnswer search_budget(const ChunkQuestion&, std::optional<int> steps, std::optional<int> rounds,
                            const FrontierOptions&, SearchClock&);
+
+// What solvers find of single chunk counts, beyond what is found.
+
+// Chunk counts from the least that is asked for up to `most`, side by side, with `conflicts` conflicts per
+// question (none if negative); points and claims are put into `found`, and, in the `last` search, why
+// questions were left open. The direct search of an AllReduce comes after its phases, since what they are
+// composed to is what it has to beat.
+void search_counts(int most, std::int64_t conflicts, bool last, Findings& found, FrontierOptions& options,
+                   SearchClock&);
 
 }  // namespace chorale

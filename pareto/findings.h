@@ -38,14 +38,15 @@ class Findings {
   // of the fewest first, since a simulation takes long and some points are replaced soon.
   void time(double most_sends);
 
-  // What nothing beats by now, compositions included.
+  // Returns what nothing beats by now, compositions included.
   ParetoSet frontier() const;
   // The Pareto set of a phase that is cut into `chunks` chunks. Empty with a k, which the other phase shares.
   ParetoSet phase(CollectiveKind, int chunks) const;
-  // By how much rounds exceed steps at most, in points of a phase with just these chunks; -1 without any.
+  // Returns by how much rounds exceed steps at most, in points of a phase with just these chunks; -1 without
+  // any.
   int most_extra(CollectiveKind, int chunks) const;
   std::vector<Claim> claims() const;
-  // The strongest for any chunk count and any number of steps; 0/1 if none.
+  // Returns the strongest for any chunk count and any number of steps; 0/1 if none.
   Rate rate_bound(CollectiveKind) const;
   bool complete() const;
   bool is_empty() const;  // nothing was assembled yet that a result would have
@@ -127,7 +128,7 @@ class Findings {
   mutable std::map<std::pair<const Point*, const Point*>, SharedPoint> made_ = {};  // null: not sound
 };
 
-// In the form in which results state them.
+// Returns them in the form in which results state them.
 SearchLimits limits_of(const FrontierOptions&);
 
 // mark() of optimality.h, after every schedule has been verified; a wrong one is a bug and throws

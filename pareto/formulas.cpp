@@ -6,9 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <numeric>
+#include <utility>
 
-#include "construct/solved_question.h"
+#include "construct/engine/solved_question.h"
+#include "graph/automorphisms.h"
+#include "graph/embedding.h"
+#include "ir/collective.h"
+#include "ir/error.h"
 #include "ir/files.h"
+#include "ir/schedule.h"
+#include "semantics/verify.h"
+#include "solvers/proof.h"
 
 namespace chorale {
 
@@ -74,6 +84,107 @@ bool too_large_to_refute(const Topology& topology, const Collective& collective,
   const Collective one = only(collective, claim.certificate.chunk);
   if (clauses(topology, one, {.steps = claim.steps, .rounds = claim.steps}) > kMostClauses) return true;
   return clauses(topology, one, ample(topology, claim.steps)) > kMostClauses;
+}
+
+// renumbered() moves ranks, links and chunks, but the hash of a formula cannot be moved: each refuted
+// question is formulated on this machine and hashed anew. A file may claim a refutation of a question that
+// has no formula, or one too large to be made; these are refused before they are formulated.
+
+Result verified_renumbering(const Result& from, const Renumbering& by, const Topology& to,
+                            const std::string& where) {
+  Result result = renumbered(from, by, to, where);
+  for (const Point& point : result.points) {
+    const Collective asked = with_chunks(result.collective, point.cost.chunks);
+    if (const auto faults = violations(result.topology, asked, point); !faults.empty())
+      throw InputError(where, faults.front());
+  }
+  for (Claim& claim : result.claims) {
+    if (claim.certificate.kind != Certificate::Kind::Refutation) continue;
+    const Collective of = of_kind(result.collective, claim.collective, claim.chunks);
+    if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2 ||
+        claim.certificate.chunk >= std::ssize(of.chunks) || too_large_to_refute(result.topology, of, claim))
+      throw InputError(where, "has a refutation of no question", "search again");
+    claim.certificate.formula_sha256 = sha256_hex(to_dimacs(refutable_formula(result.topology, of, claim)));
+  }
+  return result;
+}
+
+// The idea: one restriction for every kind of regularity that the question allows, and their products. Which
+// groups are worth trying is decided in graph/ (candidate_subgroups); here are those that also carry the
+// collective to itself.
+//
+// Measured on the grid at 16 ranks, where the full formula answers none of these within a minute:
+//   dgx1, Allgather (3,7,6)     all symmetries at once: 594 conflicts; half of them: 2,000 to 6,000
+//   torus:4x4, AllReduce (4,4,3)   28 conflicts under one group of order 16, none in 500 under others
+//   mesh:4x4, Alltoall (6,16,1)    4,265 conflicts if chunks only come nearer, not in 18,960 otherwise
+//   torus:4x4, Alltoall (4,24,3)   all three chunks together: the schedule (4,8,1) thrice
+// What lost: the split of the rounds over the steps as a restriction of its own. On mesh:4x4 it took 11,000
+// conflicts in place of 4,265, and which split it should be is to be guessed.
+
+namespace {
+
+// The most chunks that can go together everywhere.
+int most_together(const Collective& collective) {
+  int most = 0;
+  for (const ChunkClass& each : chunk_classes(collective))
+    most = std::gcd(most, static_cast<int>(each.count()));
+  return std::max(most, 1);
+}
+
+bool each_wanted_once(const Collective& collective) {
+  return !collective.combining &&
+         std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
+}
+
+}  // namespace
+
+std::vector<Restriction> restrictions(const Topology& topology, const Collective& collective) {
+  std::vector<std::vector<Automorphism>> groups = candidate_subgroups(topology, rank_colours(collective));
+  std::erase_if(groups, [&](const std::vector<Automorphism>& generators) {
+    return !std::ranges::all_of(
+        generators, [&](const Automorphism& g) { return induced_chunks(collective, g).has_value(); });
+  });
+  const int together = most_together(collective);
+  const bool nearer = each_wanted_once(collective);
+  std::vector<Restriction> result;
+  if (together > 1) {
+    for (const auto& group : groups)
+      result.push_back({.symmetry = group, .nearer = nearer, .together = together});
+    result.push_back({.nearer = nearer, .together = together});
+  }
+  if (nearer)
+    for (const auto& group : groups) result.push_back({.symmetry = group, .nearer = true});
+  for (const auto& group : groups) result.push_back({.symmetry = group});
+  return result;
+}
+
+Collective first_of(const Collective& collective, int together) {
+  Collective first = collective;
+  first.chunks.clear();
+  first.chunks_per_block = std::max(1, collective.chunks_per_block / together);
+  std::vector<Chunk> kept;
+  for (const auto& [pre, post, chunks] : chunk_classes(collective))
+    for (std::size_t i = 0; i < chunks.size(); i += together) kept.push_back(chunks[i]);
+  std::ranges::sort(kept);
+  for (Chunk c : kept) first.chunks.push_back(collective.chunks[c]);
+  return first;
+}
+
+Schedule repeated_for_all(const Topology& topology, const Collective& whole, int together,
+                          Schedule of_first) {
+  if (together == 1) return of_first;
+  std::map<Chunk, std::vector<Chunk>> packets;  // by the first of them
+  for (const auto& [pre, post, chunks] : chunk_classes(whole))
+    for (std::size_t i = 0; i < chunks.size(); ++i) packets[chunks[i - i % together]].push_back(chunks[i]);
+  // first_of() numbers the chunks that it keeps in the order of their numbers; so does this map.
+  Schedule all;
+  for (int i = 0; i < together; ++i) {  // the i-th of each packet is where the first of all is
+    Embedding ith = identity(topology, whole);
+    ith.chunks.clear();
+    for (const auto& [first, chunks] : packets) ith.chunks.push_back(chunks[i]);
+    all = beside(all, embedded(of_first, ith, topology), topology);
+  }
+  return tidy(topology, whole, std::move(all));
 }
 
 }  // namespace chorale

@@ -16,23 +16,103 @@
 // 19,000 conflicts; restricted to schedules with all symmetries of the machine, it takes 594.
 #include "pareto/instance_solver.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "bounds/growth.h"
 #include "bounds/lower_bounds.h"
+#include "construct/engine/solved_question.h"
 #include "construct/plan_filling.h"
+#include "encoder/published_encodings.h"
 #include "ir/agreement.h"
+#include "ir/error.h"
+#include "ir/instance.h"
 #include "ir/json.h"
 #include "ir/schedule.h"
-#include "pareto/baselines.h"
-#include "pareto/restriction.h"
+#include "pareto/formulas.h"
+#include "semantics/verify.h"
+#include "solvers/deadline.h"
+#include "solvers/smt_solver.h"
 
 namespace chorale {
 namespace {
+
+// The engines of the literature, for comparison: the same question, without bounds, constructions and
+// symmetry of ours.
+//
+// Two formulations of the literature: SCCL's integers as SMT-LIB text for Z3 (Cai et al. 2021), and a formula
+// of its own for each split of the rounds over the steps (2024). They share the types for machines and
+// limits, and the solvers, with the engine; nothing else, so that a comparison measures what the engine adds.
+//
+// Neither expresses a sum. They can answer a question that has a dual copy
+// (construct/engine/solved_question.h); a sum with several destinations has none.
+
+struct BaselineAnswer {
+  Verdict verdict = Verdict::Unknown;
+  Schedule schedule = {};  // Sat: of the solved question
+  std::int64_t conflicts = 0;
+};
+
+BaselineAnswer ask_smt(const Instance& instance, const Deadline& deadline, std::int64_t conflicts) {
+  const std::optional<SolveLimits> limits = deadline.limits(conflicts);
+  if (!limits) return {};
+  const SmtEncoding encoding(instance);
+  const SmtAnswer smt = solve_smtlib(encoding.text(), encoding.wanted(), *limits);
+  BaselineAnswer answer{.verdict = smt.verdict, .conflicts = smt.conflicts};
+  if (smt.verdict == Verdict::Sat) answer.schedule = encoding.decode(smt.values);
+  return answer;
+}
+
+// Every split of the rounds over the steps is a formula of its own, (R-1 over S-1) of them for R rounds and S
+// steps; Unsat if all are. One that is not decided in its limits does not stop the others, since one of them
+// may be Sat; but after it nothing is Unsat.
+BaselineAnswer ask_partitions(Instance instance, const Deadline& deadline, const SynthesisOptions& options) {
+  instance.budget.steps = std::min(instance.budget.steps, instance.budget.rounds);
+  std::vector<int> split(instance.budget.steps, 1);
+  split.back() = instance.budget.rounds - instance.budget.steps + 1;
+  BaselineAnswer answer{.verdict = Verdict::Unsat};
+  do {
+    const std::optional<SolveLimits> limits = deadline.limits(options.limits.conflicts);
+    if (!limits) return {.conflicts = answer.conflicts};
+    const PartitionEncoding encoding(instance, split);
+    const std::unique_ptr<SatSolver> solver =
+        make_solver(options.solver, options.seed, nullptr, options.ipasir);
+    solver->add(encoding.formula());
+    const Verdict verdict = solver->solve({}, *limits);
+    answer.conflicts += solver->conflicts();
+    if (verdict == Verdict::Unknown) answer.verdict = Verdict::Unknown;
+    if (verdict != Verdict::Sat) continue;
+    answer.schedule = encoding.decode(solver->model(encoding.formula().variables));
+    answer.verdict = Verdict::Sat;
+    return answer;
+  } while (next_partition(split));
+  return answer;
+}
+
+// By the engine, solver, seed and conflicts of the options. Throws InputError if the engine cannot express
+// the collective: sums with several destinations. Requires an engine other than Engine::Sat.
+BaselineAnswer ask_baseline(const SynthesisOptions& options, const SolvedQuestion& solved,
+                            const Budget& budget, const Deadline& deadline) {
+  if (solved.collective.combining)
+    throw InputError(
+        "--engine",
+        "this engine knows " + name_of(solved.collective) + " only as ReduceScatter and Allgather",
+        "use --engine sat, or ask for the two parts");
+  if (std::ranges::any_of(solved.topology.limits, [](const SharedLimit& l) { return l.abilities.multicast; }))
+    throw InputError("--engine", "this engine counts every copy, and the machine's switches make some",
+                     "use --engine sat");
+  const Instance instance{.topology = solved.topology, .collective = solved.collective, .budget = budget};
+  return options.engine == Engine::Smt ? ask_smt(instance, deadline, options.limits.conflicts)
+                                       : ask_partitions(instance, deadline, options);
+}
 
 // Conflicts of the first iteration and their growth. From 500 to 8,000 conflicts and from 2 to 8 times as
 // many, this takes 0.6 to 0.7 s of CPU time:
@@ -261,7 +341,7 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
     one.encoding.emplace(
         solved_.topology, collective_of(one), budget,
         EncodingOptions{.symmetry = one.restriction.symmetry, .nearer = one.restriction.nearer});
-    one.solver = make_solver(options_.solver, options_.seed);
+    one.solver = make_solver(options_.solver, options_.seed, nullptr, options_.ipasir);
     one.solver->add(one.encoding->formula());
   }
   const std::optional<SolveLimits> limits = deadline_.limits(effort.conflicts);
@@ -293,7 +373,8 @@ Schedule InstanceSolver::summed_plainly(const Formulation& one, const Budget& bu
     if (!limits) break;
     const InstanceEncoding encoding(solved_.topology, collective, budget,
                                     {.symmetry = one.restriction.symmetry, .sums = made});
-    const std::unique_ptr<SatSolver> solver = make_solver(options_.solver, options_.seed);
+    const std::unique_ptr<SatSolver> solver =
+        make_solver(options_.solver, options_.seed, nullptr, options_.ipasir);
     solver->add(encoding.formula());
     const Verdict verdict = solver->solve(encoding.assume(budget), *limits);
     conflicts_ += solver->conflicts();
@@ -371,6 +452,31 @@ Answer InstanceSolver::found(std::optional<Schedule> of_solved) const {
   if (!of_solved) return {};
   return {.verdict = Verdict::Sat,
           .point = solved_.point(std::move(*of_solved), collective_, name_of(options_.engine))};
+}
+
+// The entry point: one question, one answer, and every schedule that leaves is verified. Time is that of this
+// thread, so that other load of the computer is not counted.
+
+namespace {
+
+double cpu_now() {
+  timespec t = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+Answer synthesize(const Topology& topology, const Collective& collective, const Budget& budget,
+                  const SynthesisOptions& options) {
+  const double started = cpu_now();
+  Answer answer = InstanceSolver(topology, collective, options).ask(budget, Deadline(options.limits));
+  if (answer.point)
+    if (const auto wrong = violations(topology, collective, answer.point->schedule); !wrong.empty())
+      throw std::logic_error("a schedule of our own is wrong: " + wrong.front().words);
+  answer.cpu_seconds = cpu_now() - started;
+  if (answer.point) answer.point->seconds = answer.cpu_seconds;
+  return answer;
 }
 
 }  // namespace chorale

@@ -2,20 +2,33 @@
 // keeps what it learnt between them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "bounds/lower_bounds.h"
-#include "construct/solved_question.h"
+#include "construct/engine/solved_question.h"
 #include "ir/frontier.h"
 #include "ir/instance.h"
-#include "pareto/answer.h"
+#include "ir/search_options.h"
 #include "pareto/formulas.h"
 #include "solvers/deadline.h"
 #include "solvers/proof.h"
 
 namespace chorale {
+
+// What is known of one instance after it was asked.
+
+struct Answer {
+  Verdict verdict = Verdict::Unknown;
+  std::optional<Point> point = {};  // Sat: verified
+  std::optional<Claim> claim =
+      {};                  // Unsat: with a certificate that was checked (engine Sat), or none (other engines)
+  bool too_large = false;  // Unknown since no formula of that size is built, whatever the limits
+  std::int64_t conflicts = 0;
+  double cpu_seconds = 0;
+};
 
 // Points leave here as they were found; synthesize() verifies them.
 class InstanceSolver {
@@ -38,7 +51,7 @@ class InstanceSolver {
   struct Effort;
   struct Attempt;
 
-  // The attempts, each with what it gave; Unknown: nothing.
+  // Returns the attempts, each with what it gave; Unknown: nothing.
   Answer too_few_hops(const Budget&, const Effort&);
   Answer bound(const Budget&, const Effort&);
   Answer plan(const Budget&, const Effort&);
@@ -76,5 +89,11 @@ class InstanceSolver {
   std::int64_t conflicts_ = 0;
   bool limited_ = false;  // in this iteration a larger budget might have given more
 };
+
+// One instance answered: bounds first, then symmetric schedules, then the full formula. What leaves here is
+// verified.
+
+// `collective` with its chunks, `budget` as limits from above.
+Answer synthesize(const Topology&, const Collective&, const Budget&, const SynthesisOptions& = {});
 
 }  // namespace chorale

@@ -23,8 +23,8 @@
 
 namespace chorale {
 
-// The fewest rounds that the claims leave possible, in the space, for at most `steps` steps of `collective`
-// with `chunks` chunks; kNoSchedule if none is possible.
+// Returns the fewest rounds that the claims leave possible, in the space, for at most `steps` steps of
+// `collective` with `chunks` chunks; kNoSchedule if none is possible.
 int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
 // The fewest rounds per chunk that the claims leave possible, with at most `steps` steps, to what the point
@@ -38,9 +38,26 @@ bool excludes_more(const std::vector<Claim>& known, const Claim&);
 // Does the point's cost lie in the searched space?
 bool lies_within(const Result&, const Point&);
 
-// From points and claims: sorts the points, those on the frontier first, by steps, then the others by chunks
-// and steps; sets on_frontier, proven and bound of each; lists the openings; and states whether the result is
-// complete, and up to which chunk count. Schedules are not read. Returns [point] -> its index before.
+// Derives from points and claims: sorts the points, those on the frontier first, by steps, then the others
+// by chunks and steps; sets on_frontier, proven and bound of each; lists the openings; and states whether
+// the result is complete, and up to which chunk count. Schedules are not read. Returns [point] -> its index
+// before.
 std::vector<std::size_t> mark(Result&);
+
+// Why a point is proven: which claims it rests on. Computed from the claims when it is shown; not stored in
+// files.
+
+// For a proven point: claims by which as few steps take no fewer rounds per chunk, and claims by which fewer
+// steps take more. Each of the two is enough for its part, and is not without any one of its claims; nor are
+// both together for the whole. Where there is a choice, the first claims of the result: bounds come before
+// refutations.
+struct Reasons {
+  std::vector<const Claim*> rounds = {};
+  std::vector<const Claim*> steps = {};
+};
+Reasons reasons(const Result&, const Point&);  // none if it is not proven; valid as long as the result
+
+// Returns the same in words for people; empty if it is not proven.
+std::string explain(const Result&, const Point&);
 
 }  // namespace chorale

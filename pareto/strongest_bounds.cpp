@@ -11,8 +11,8 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/engine.h"
-#include "construct/packer.h"
-#include "construct/solved_question.h"
+#include "construct/engine/packer.h"
+#include "construct/engine/solved_question.h"
 #include "pareto/optimality.h"
 
 namespace chorale {

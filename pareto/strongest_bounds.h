@@ -3,7 +3,7 @@
 //
 // Each is a claim with a certificate that the checker (bounds/check.h) has accepted: of
 // bounds/lower_bounds.h, what these show of any chunk count, and of trees at the prices of a packing
-// (construct/packer.h).
+// (construct/engine/packer.h).
 #pragma once
 
 #include <atomic>
@@ -27,15 +27,16 @@ class StrongestBounds {
   StrongestBounds(const Topology&, Collective&&, const std::atomic<bool>* stop = nullptr) = delete;
   ~StrongestBounds();
 
-  // Of any schedule; the claim is about `chunks` chunks. 0: nothing has to move, and the following must not
-  // be asked.
+  // Returns the bound of any schedule; the claim is about `chunks` chunks. 0: nothing has to move, and the
+  // following must not be asked.
   const StepBound& fewest_steps(int chunks = 1);
-  // The fewest rounds per chunk, of any number of chunks and steps.
+  // Returns the fewest rounds per chunk, of any number of chunks and steps.
   const Claim& rate();
-  // The fewest rounds with `chunks` chunks, of at most `steps` steps. A caller that only needs to know
-  // whether the bound reaches `enough` rounds passes it: then no stronger one is searched.
+  // Returns the fewest rounds with `chunks` chunks, of at most `steps` steps. A caller that only needs to
+  // know whether the bound reaches `enough` rounds passes it: then no stronger one is searched.
   Claim rounds(int chunks, int steps = kAnySteps, int enough = kNoSchedule);
-  // All of these, as claims of a result: each shows more than those before. None if nothing has to move.
+  // Returns all of these, as claims of a result: each shows more than those before. None if nothing has to
+  // move.
   std::vector<Claim> claims(int chunks, int steps = kAnySteps, int enough = kNoSchedule);
 
  private:

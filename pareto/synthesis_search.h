@@ -5,7 +5,7 @@
 
 namespace chorale {
 
-// A schedule within a budget, as a result of one point (kind Synthesis).
+// Returns a schedule within a budget, as a result of one point (kind Synthesis).
 SynthesisResult search_synthesis(const Topology&, const Collective& one_chunk, const SynthesisQuestion&,
                                  const FrontierOptions&);
 

@@ -16,7 +16,7 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   Deadline() = default;
-  // So long from now on; for ever if negative.
+  // Ends so long from now on; for ever if negative.
   Deadline(std::chrono::milliseconds time, const std::atomic<bool>* stop) : stop_(stop) {
     if (time.count() >= 0) end_ = Clock::now() + time;
   }

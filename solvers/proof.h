@@ -12,7 +12,7 @@ namespace chorale {
 // (RUP); CaDiCaL's do, so a lemma that needs the full RAT rule is refused. Empty if accepted, else what is
 // wrong (line, lemma). Independent of the solver; forward check with watched literals, deletions honoured
 // (unit deletions ignored, as drat-trim does). With `lrat`, an accepted proof is put there as LRAT text
-// (lrat.h), reduced to what the empty clause needs.
+// (LratRecord), reduced to what the empty clause needs.
 std::string proof_fault(const Formula&, const std::string& drat_text, const std::atomic<bool>* stop = nullptr,
                         std::string* lrat = nullptr);
 

@@ -23,7 +23,7 @@ namespace chorale {
 struct LoweringOptions {
   std::string name = {};  // of the program; empty: the collective's
   bool in_place = false;  // input and output are in one memory, as NCCL and MPI_IN_PLACE have it
-  // Messages that share a port go one after the other; cost/port_serialization.h decides when that is faster.
+  // Messages that share a port go one after the other; cost/cost.h decides when that is faster.
   bool serialize_ports = false;
   // If false, independent chunks share no slots, for targets that run them concurrently. Slots of inputs that
   // are saved in place are reused nevertheless.

@@ -6,7 +6,7 @@
 #include <array>
 #include <random>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "jobs/chorale.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"

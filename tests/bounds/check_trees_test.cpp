@@ -1,6 +1,4 @@
 // What trees show: weighed against all arborescences one by one, and against schedules that there are.
-#include "bounds/check_trees.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <set>
 
 #include "bounds/check.h"
+#include "bounds/check_prices.h"
 #include "bounds/lower_bounds.h"
 #include "construct/engine.h"
 #include "tests/kit/random.h"

@@ -6,7 +6,7 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "pareto/synthesize.h"
+#include "pareto/instance_solver.h"
 #include "tests/semantics/machines.h"
 #include "topology/builders.h"
 

@@ -6,7 +6,7 @@
 
 #include <bit>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "runtime/block_executor.h"
 #include "runtime/peer_executor.h"

@@ -1,7 +1,5 @@
 // Steps whose messages share a port, one after the other: the same messages and data, each link and limit
 // loaded for one round at a time.
-#include "cost/port_serialization.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,8 @@
 #include <set>
 #include <tuple>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
+#include "cost/cost.h"
 #include "pareto/search.h"
 #include "runtime/run.h"
 #include "semantics/verify_program.h"

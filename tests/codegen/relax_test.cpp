@@ -10,7 +10,7 @@
 
 #include "codegen/dot.h"
 #include "codegen/msccl_xml.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "construct/incumbents.h"
 #include "ir/error.h"
 #include "semantics/verify_blocks.h"

@@ -1,5 +1,5 @@
 // Every baseline through the verifier, and its cost where it is known from its paper.
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,13 @@
 // Trees exist exactly where every cut allows as many (Edmonds 1973): so where max-flows from the root allow
 // it to each rank they must be found, and where one does not, none can be.
-#include "construct/disjoint_trees.h"
+#include "construct/exact/disjoint_trees.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "construct/jobs.h"
+#include "construct/engine/jobs.h"
+#include "construct/engine/solved_question.h"
 #include "graph/max_flow.h"
 #include "ir/collective.h"
 #include "tests/kit/random.h"

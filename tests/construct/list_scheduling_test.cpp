@@ -1,6 +1,6 @@
 // Random jobs on random machines put into steps, judged by the definitions: each pair that must follow one
 // another, and the sends over each link and limit in each step.
-#include "construct/list_scheduling.h"
+#include "construct/engine/list_scheduling.h"
 
 #include <gtest/gtest.h>
 

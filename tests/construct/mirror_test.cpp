@@ -1,8 +1,7 @@
 // Machines that have a mirror, and others; tests/property has what is made with it.
-#include "construct/mirror.h"
-
 #include <gtest/gtest.h>
 
+#include "construct/engine/solved_question.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 

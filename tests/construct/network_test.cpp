@@ -1,5 +1,5 @@
 // A machine up to its symmetries against the whole machine: what one rank sends stands for what all send.
-#include "construct/network.h"
+#include "construct/engine/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "construct/class_orbits.h"
 #include "construct/engine.h"
-#include "construct/jobs.h"
-#include "construct/packer.h"
+#include "construct/engine/jobs.h"
+#include "construct/engine/packer.h"
+#include "construct/engine/solved_question.h"
 #include "graph/free_symmetries.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"

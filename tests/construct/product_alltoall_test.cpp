@@ -1,5 +1,5 @@
 // Alltoalls: the verifier agrees, and machines whose optimum is known are met.
-#include "construct/product_alltoall.h"
+#include "construct/exact/product_alltoall.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <random>
 
 #include "bounds/lower_bounds.h"
+#include "construct/engine/timed_packing.h"
 #include "construct/incumbents.h"
-#include "construct/timed_packing.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"

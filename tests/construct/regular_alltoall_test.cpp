@@ -1,5 +1,5 @@
 // The Alltoall of translations, and edge colourings (its rounds and steps: product_alltoall_test.cpp).
-#include "construct/regular_alltoall.h"
+#include "construct/exact/regular_alltoall.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "construct/edge_colours.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"

@@ -7,9 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "construct/classic.h"
-#include "construct/rings.h"
-#include "construct/trees.h"
+#include "construct/baselines/classic.h"
+#include "construct/baselines/rings.h"
 #include "tests/semantics/machines.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"

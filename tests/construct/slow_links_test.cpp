@@ -1,13 +1,12 @@
 // Sends over slow links in fewer steps: the verifier agrees, no step more waits for them, and the schedules
 // of clusters take less time at small sizes.
-#include "construct/slow_links.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "construct/engine.h"
+#include "construct/retiming.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"

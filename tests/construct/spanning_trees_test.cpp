@@ -1,6 +1,6 @@
 // Trees side by side, compared with all partitions of small networks, some of whose edges are wider than
 // trees are many.
-#include "construct/spanning_trees.h"
+#include "construct/exact/spanning_trees.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,7 @@
 #include <random>
 #include <set>
 
-#include "construct/low_trees.h"
-#include "construct/spread_trees.h"
-#include "construct/tree_union.h"
+#include "construct/exact/tree_union.h"
 #include "ir/disjoint_sets.h"
 #include "tests/kit/partitions.h"
 #include "tests/kit/random.h"

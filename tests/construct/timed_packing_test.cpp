@@ -1,7 +1,7 @@
 // Packings on the time-expanded machine (tests/property has what they promise): what is known is beaten or
 // left alone; exact synthesis reports how near they come on tiny machines, and bounds on machines whose
 // optimum is known.
-#include "construct/timed_packing.h"
+#include "construct/engine/timed_packing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,11 +13,11 @@
 #include <random>
 
 #include "bounds/lower_bounds.h"
+#include "construct/engine/network.h"
+#include "construct/engine/timed_load.h"
 #include "construct/incumbents.h"
-#include "construct/link_orbits.h"
-#include "construct/timed_load.h"
 #include "graph/free_symmetries.h"
-#include "pareto/synthesize.h"
+#include "pareto/instance_solver.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
@@ -99,7 +99,8 @@ TEST(TimedPacking, FewStepsWhereALinkFailed) {
   EXPECT_LE(points.front().cost.rounds, 22);
   EXPECT_LE(points.back().cost.rounds, 21);
 }
-// 40 rounds by the weakest partition; many chunks come near them in a pipeline only (construct/period.h).
+// 40 rounds by the weakest partition; many chunks come near them in a pipeline only
+// (construct/engine/order.h).
 TEST(TimedPacking, OnAMeshTreesAreBetterThanTheHalves) {
   const Topology t = load_topology("mesh:4x4");
   const std::vector<Point> points = grown_incumbents(t, make_collective("allreduce", 16, 64));

@@ -1,5 +1,5 @@
 // Copies to all on machines whose tightest cut is known by hand; tests/property has random ones.
-#include "construct/tree_growth.h"
+#include "construct/exact/tree_growth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

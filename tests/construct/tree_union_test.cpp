@@ -1,5 +1,5 @@
 // Trees for sums: as many side by side as any partition of the ranks allows, and schedules that are near it.
-#include "construct/tree_union.h"
+#include "construct/exact/tree_union.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,6 @@
 #include <random>
 
 #include "cost/busbw.h"
-#include "cost/format.h"
 #include "ir/group_collective.h"
 
 namespace chorale {

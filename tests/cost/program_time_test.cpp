@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "cost/simulator.h"
 #include "topology/machines.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encoder/partition_encoding.h"
+#include "encoder/published_encodings.h"
 
 namespace chorale {
 namespace {

@@ -10,7 +10,7 @@
 #include <random>
 #include <regex>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/block_program.h"
 #include "ir/epilogue.h"
 #include "ir/error.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/files.h"
 #include "ir/json.h"
 #include "pareto/search.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/files.h"
 #include "ir/json.h"
 #include "preload/nccl_collectives.h"

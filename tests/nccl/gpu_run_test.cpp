@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"

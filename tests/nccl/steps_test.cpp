@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/step_rows.h"
 #include "runtime/device/nccl_steps.h"
 #include "tests/codegen/passes_alone.h"

@@ -10,7 +10,7 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "construct/mirror.h"
+#include "construct/engine/solved_question.h"
 #include "graph/embedding.h"
 #include "pareto/search.h"
 #include "topology/builders.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "bounds/lower_bounds.h"
-#include "construct/solved_question.h"
+#include "construct/engine/solved_question.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
 

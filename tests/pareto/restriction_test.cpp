@@ -1,11 +1,10 @@
-#include "pareto/restriction.h"
-
 #include <gtest/gtest.h>
 
-#include "construct/solved_question.h"
+#include "construct/engine/solved_question.h"
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
-#include "pareto/synthesize.h"
+#include "pareto/formulas.h"
+#include "pareto/instance_solver.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
 #include "topology/builders.h"

@@ -1,8 +1,6 @@
 // Machines with their ranks, links and limits numbered again by chance are one machine by their canonical
 // numbers, and what was found on the one is true on the other. Judged by the check, which knows nothing of
 // numberings.
-#include "pareto/verified_renumbering.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "pareto/check.h"
+#include "pareto/formulas.h"
 #include "pareto/search.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"

@@ -7,7 +7,7 @@
 #include "api/compose.h"
 #include "api/report.h"
 #include "api/search.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "ir/error.h"
 #include "tests/kit/random.h"

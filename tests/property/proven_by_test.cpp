@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "pareto/explain.h"
 #include "pareto/optimality.h"
 #include "pareto/search.h"
 #include "pareto/space_check.h"

@@ -10,7 +10,7 @@
 #include "encoder/contribution_encoding.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/json.h"
-#include "pareto/synthesize.h"
+#include "pareto/instance_solver.h"
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "codegen/msccl_xml.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"

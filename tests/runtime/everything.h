@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "runtime/run.h"
 #include "topology/builders.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "runtime/device/element_types.h"
 #include "runtime/exchange/threads.h"

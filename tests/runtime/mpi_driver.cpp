@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "codegen/epilogue_source.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "ir/expression_value.h"
 #include "ir/files.h"

@@ -9,7 +9,7 @@
 
 #include <random>
 
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "construct/incumbents.h"
 #include "runtime/exchange/threads.h"
 #include "tensor/lowering/exchange_tables.h"

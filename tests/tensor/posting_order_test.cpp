@@ -6,7 +6,7 @@
 #include <string>
 
 #include "codegen/mpi_source.h"
-#include "construct/classic.h"
+#include "construct/baselines/classic.h"
 #include "tensor/lowering/exchange_tables.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"

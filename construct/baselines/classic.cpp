@@ -1,0 +1,374 @@
+// A table of the algorithms; what they share (order, rings, chunks, links, cost) is prepared and finished
+// around the one line that each of them is.
+//
+// A line states a plan (construct/baselines/plan.h): which rank sends which chunk to which rank, as if all
+// ranks were linked with all. Only on_topology() knows the machine, so no algorithm has a case for one. An
+// algorithm that does not fit is refused, and the missing link is named.
+//
+// Half of the table is the other half reversed: a plan that spreads a chunk from one rank, reversed and with
+// sums, collects its sum there. So an Allgather makes a ReduceScatter, a Broadcast a Reduce, and the two one
+// after the other an AllReduce. Trees are not concatenated: the broadcast begins while later chunks are still
+// being reduced.
+#include "construct/baselines/classic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "construct/baselines/plan.h"
+#include "construct/baselines/rings.h"
+#include "ir/error.h"
+#include "ir/frontier.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+struct Request {
+  int ranks = 0;
+  int chunks = 1;                // of a block of what the plan moves
+  std::vector<Rank> order = {};  // starts at the root
+  std::vector<Ring> rings = {};  // of ring algorithms
+  std::vector<Tree> trees = {};  // of AllReduces on trees
+};
+
+enum class Rings { None, One, Many };
+enum class Trees { None, One, Two };  // over the nodes of the machine
+
+struct Row {
+  ClassicEntry entry = {};
+  Plan (*plan)(const Request&) = nullptr;
+  Rings rings = Rings::None;
+  bool composed = false;  // AllReduce of ReduceScatter and Allgather: its vector has a block for each rank
+  bool power_of_two = false;
+  Trees trees = Trees::None;
+};
+
+// The sum of a block ends where the Allgather needs the block to begin, since it is the same plan.
+Plan scatter_then_gather(const Plan& gather) {
+  return backwards(gather, true) + gather;
+}
+
+// Recursive doubling, halving (its reverse) and direct exchanges, by position in an order: in step k
+// positions whose numbers differ in bit k exchange. By doubling, each rank has what the 2^k positions of its
+// block have, and gets what the 2^k of the neighbouring block have: after log2(n) steps all, and nothing
+// twice. Two that exchange and add in one step both end with the sum of both, since sends read what was there
+// before the step.
+Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int ranks = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < ranks; ++k)
+    for (int i = 0; i < ranks; ++i)
+      // the positions whose blocks i has received
+      for (int j = i >> k << k; j < (i >> k << k) + (1 << k); ++j)
+        for (int piece = 0; piece < chunks; ++piece)
+          add(plan, k, {.chunk = order[j] * chunks + piece, .src = order[i], .dst = order[i ^ 1 << k]});
+  return plan;
+}
+
+Plan doubling_allreduce(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int ranks = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < ranks; ++k)
+    for (int i = 0; i < ranks; ++i)
+      for (Chunk c = 0; c < chunks; ++c)
+        add(plan, k, {.chunk = c, .src = order[i], .dst = order[i ^ 1 << k], .reduce = true});
+  return plan;
+}
+
+// In one step from each rank to each other its block for it.
+Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>& block, bool reduce = false) {
+  Plan plan;
+  for (Rank n = 0; n < ranks; ++n)
+    for (Rank m = 0; m < ranks; ++m)
+      for (int i = 0; n != m && i < chunks; ++i)
+        add(plan, 0, {.chunk = block(n, m) * chunks + i, .src = n, .dst = m, .reduce = reduce});
+  return plan;
+}
+
+// Every rank sends its own contribution and nothing else: what arrives in the step is not read in it.
+Plan one_shot_allreduce(int ranks, int chunks) {
+  return direct(
+      ranks, chunks, [](Rank, Rank) { return 0; }, true);
+}
+Plan direct_allgather(int ranks, int chunks) {
+  return direct(ranks, chunks, [](Rank from, Rank) { return from; });
+}
+
+using Q = const Request&;
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = {
+      {.entry = {Method::RingAllgather, CollectiveKind::Allgather, "blocks go round one ring"},
+       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::One},
+      {.entry = {Method::RingReduceScatter, CollectiveKind::ReduceScatter, "partial sums go round one ring"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
+       .rings = Rings::One},
+      {.entry = {Method::RingAllReduce, CollectiveKind::AllReduce, "ring ReduceScatter, then ring Allgather"},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::One,
+       .composed = true},
+      {.entry = {Method::MultiRingAllgather, CollectiveKind::Allgather,
+                 "over all rings that share the machine, as NCCL does", true},
+       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {Method::MultiRingReduceScatter, CollectiveKind::ReduceScatter,
+                 "over all rings that share the machine", true},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {Method::MultiRingAllReduce, CollectiveKind::AllReduce,
+                 "over all rings that share the machine", true},
+       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
+       .rings = Rings::Many,
+       .composed = true},
+      {.entry = {Method::TreeBroadcast, CollectiveKind::Broadcast,
+                 "down a binary tree, chunks as a pipeline"},
+       .plan = [](Q q) { return tree_broadcast(heap_tree(q.order), q.chunks); }},
+      {.entry = {Method::TreeReduce, CollectiveKind::Reduce, "up a binary tree, chunks as a pipeline"},
+       .plan = [](Q q) { return backwards(tree_broadcast(heap_tree(q.order), q.chunks), true); }},
+      {.entry = {Method::TreeAllReduce, CollectiveKind::AllReduce,
+                 "up a binary tree of the nodes and down again, chains inside nodes, chunks as a pipeline"},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::One},
+      {.entry = {Method::TwoTreeAllReduce, CollectiveKind::AllReduce,
+                 "over two trees that have no inner node in common, as NCCL does", true},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::Two},
+      {.entry = {Method::BinomialBroadcast, CollectiveKind::Broadcast,
+                 "in each step those that have it send it to as many others"},
+       .plan = [](Q q) { return binomial_broadcast(q.order, q.chunks); }},
+      {.entry = {Method::BinomialReduce, CollectiveKind::Reduce,
+                 "in each step half of the ranks add into the other half"},
+       .plan = [](Q q) { return backwards(binomial_broadcast(q.order, q.chunks), true); }},
+      {.entry = {Method::BinomialGather, CollectiveKind::Gather,
+                 "in each step half of the ranks pass on what they have"},
+       .plan = [](Q q) { return binomial_gather(q.order, q.chunks); }},
+      {.entry = {Method::BinomialScatter, CollectiveKind::Scatter,
+                 "in each step a rank hands on half of what it has"},
+       .plan = [](Q q) { return backwards(binomial_gather(q.order, q.chunks), false); }},
+      {.entry = {Method::RecursiveDoublingAllgather, CollectiveKind::Allgather,
+                 "exchange all with the rank 1, 2, 4, ... away"},
+       .plan = [](Q q) { return doubling_allgather(q.order, q.chunks); },
+       .power_of_two = true},
+      {.entry = {Method::RecursiveHalvingReduceScatter, CollectiveKind::ReduceScatter,
+                 "exchange half of the sums, a quarter, ..."},
+       .plan = [](Q q) { return backwards(doubling_allgather(q.order, q.chunks), true); },
+       .power_of_two = true},
+      {.entry = {Method::RecursiveDoublingAllReduce, CollectiveKind::AllReduce,
+                 "exchange the whole sum 1, 2, 4, ... away"},
+       .plan = [](Q q) { return doubling_allreduce(q.order, q.chunks); },
+       .power_of_two = true},
+      {.entry = {Method::HalvingDoublingAllReduce, CollectiveKind::AllReduce,
+                 "recursive halving, then recursive doubling"},
+       .plan = [](Q q) { return scatter_then_gather(doubling_allgather(q.order, q.chunks)); },
+       .composed = true,
+       .power_of_two = true},
+      {.entry = {Method::DirectAllgather, CollectiveKind::Allgather,
+                 "each rank sends its block to all others in one step"},
+       .plan = [](Q q) { return direct_allgather(q.ranks, q.chunks); }},
+      {.entry = {Method::DirectReduceScatter, CollectiveKind::ReduceScatter,
+                 "each rank sends all others their blocks in one step"},
+       .plan = [](Q q) { return backwards(direct_allgather(q.ranks, q.chunks), true); }},
+      {.entry = {Method::DirectAllReduce, CollectiveKind::AllReduce,
+                 "direct ReduceScatter, then direct Allgather: two steps"},
+       .plan = [](Q q) { return scatter_then_gather(direct_allgather(q.ranks, q.chunks)); },
+       .composed = true},
+      {.entry = {Method::OneShotAllReduce, CollectiveKind::AllReduce,
+                 "each rank sends its whole vector to all others in one step"},
+       .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
+      {.entry = {Method::DirectAlltoall, CollectiveKind::Alltoall,
+                 "each rank sends each other its block in one step", true},
+       .plan =
+           [](Q q) { return direct(q.ranks, q.chunks, [&](Rank a, Rank b) { return a * q.ranks + b; }); }},
+  };
+  return rows;
+}
+
+const Row& find_row(Method method) {
+  const auto row = std::ranges::find(table(), method, [](const Row& r) { return r.entry.method; });
+  assert(row != table().end());
+  return *row;
+}
+
+Method known_method(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Row& row : table()) {
+    known.push_back(name_of(row.entry.method));
+    if (known.back() == name) return row.entry.method;
+  }
+  throw unknown_name("baseline", name, known, "name");
+}
+
+// The order to use, rotated until it starts at the root where there is one: that is where binary heaps and
+// binomial trees have theirs.
+std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool rooted) {
+  std::vector<Rank> order = options.order;
+  if (order.empty()) {
+    order.resize(ranks);
+    std::iota(order.begin(), order.end(), 0);
+  }
+  if (rooted) std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
+  return order;
+}
+
+// The reason why no machine of `ranks` ranks fits the algorithm with these options; nothing if there is none.
+std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& options) {
+  if (row.power_of_two && (ranks & (ranks - 1)) != 0)
+    return Unsuited{fmt::format("{} ranks are not a power of two", ranks), "use another algorithm"};
+  if (options.chunks < 0 || options.chunks > 1'000'000)
+    return Unsuited{fmt::format("{} chunks", options.chunks), "use 1 to 1000000"};
+  std::vector<Rank> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  if (!options.order.empty() && !std::ranges::is_permutation(options.order, all))
+    return Unsuited{"the order does not name every rank once",
+                    fmt::format("list the ranks 0 to {}, each once", ranks - 1)};
+  if (options.root < 0 || options.root >= ranks)
+    return Unsuited{fmt::format("root {} is not a rank", options.root),
+                    fmt::format("use 0 to {}", ranks - 1)};
+  return {};
+}
+
+// Many rings are those of the machine, whatever the order. A single one is the order itself, or, where no
+// order is given and 0, 1, 2, ... is not a ring (on dgx1, 3 and 4 are not linked), the widest that there is.
+// One that has a missing link stays: the link will be named.
+std::vector<Ring> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
+  if (kind == Rings::None) return {};
+  if (kind == Rings::Many)
+    if (std::vector<Ring> rings = ring_decomposition(topology); !rings.empty()) return rings;
+  if (any_order && !is_ring(topology, order))
+    if (Order widest = widest_ring(topology); !widest.empty()) return {{.order = widest}};
+  return {{.order = order}};
+}
+
+// By ring the chain of each node: from the rank by which the ring leaves the node back to the one by which it
+// enters. On rails ranks are linked across nodes only with those of the same position, so all heads of a
+// channel have the position of the first, where some ring leaves from there. Empty if a ring does not pass
+// through one node after the other.
+std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
+                                          const std::vector<std::vector<Rank>>& nodes) {
+  std::map<Rank, std::pair<std::size_t, std::size_t>> place;  // node, and position in it
+  for (std::size_t j = 0; j < nodes.size(); ++j)
+    for (std::size_t i = 0; i < nodes[j].size(); ++i) place[nodes[j][i]] = {j, i};
+  std::vector<std::vector<Order>> chains;
+  for (const Ring& ring : rings) {
+    std::vector<Order>& of_ring = chains.emplace_back();
+    for (auto at = ring.order.begin(); at != ring.order.end();) {
+      const std::size_t node = of_ring.size();
+      const auto end = std::find_if(at, ring.order.end(), [&](Rank n) { return place[n].first != node; });
+      if (node >= nodes.size() || end - at != std::ssize(nodes[node])) return {};
+      of_ring.emplace_back(std::make_reverse_iterator(end), std::make_reverse_iterator(at));
+      at = end;
+    }
+  }
+  std::vector<std::vector<Order>> result = chains;
+  for (std::vector<Order>& channel : result)
+    for (std::size_t j = 1; j < nodes.size(); ++j)
+      for (const std::vector<Order>& other : chains)
+        if (place[channel[j].front()].second != place[channel[0].front()].second &&
+            place[other[j].front()].second == place[channel[0].front()].second)
+          channel[j] = other[j];
+  return result;
+}
+
+// One or two for each channel, as NCCL has them: over the nodes, with chains inside. Where ranks are all
+// one node, or there is an order, ranks are the nodes; if these have not the links (dgx1), a chain along
+// each ring is left.
+std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& order, bool any_order) {
+  if (kind == Trees::None) return {};
+  const auto over = [kind](const std::vector<int>& places) {
+    if (kind == Trees::One) return std::vector<Tree>{heap_tree(places)};
+    auto [first, second] = two_trees(places);
+    return std::vector<Tree>{std::move(first), std::move(second)};
+  };
+  std::vector<Tree> trees = over(order);
+  if (!any_order) return trees;
+  std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  if (nodes.size() == 1 || std::ssize(nodes) == topology.ranks) {
+    const auto has_links = [&](const Tree& tree) {
+      for (Rank n = 0; n < topology.ranks; ++n)
+        if (const Rank above = tree.parent[n];
+            above >= 0 && (find_link(topology, n, above) < 0 || find_link(topology, above, n) < 0))
+          return false;
+      return true;
+    };
+    if (std::ranges::all_of(trees, has_links)) return trees;
+    nodes = {order};
+  }
+  std::vector<int> places(nodes.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::vector<Tree> chained;
+  for (const std::vector<Order>& chains : chains_of(ring_decomposition(topology), nodes))
+    for (const Tree& tree : over(places)) chained.push_back(chained_tree(tree.parent, chains));
+  return chained.empty() ? trees : chained;
+}
+
+// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
+// needs w of them, and rings side by side want one each, as trees do.
+int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
+  if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));
+  if (row.rings == Rings::Many) return static_cast<int>(request.rings.size());
+  return std::max(1, static_cast<int>(request.trees.size()));
+}
+
+}  // namespace
+
+const std::vector<ClassicEntry>& classic_catalogue() {
+  static const std::vector<ClassicEntry> entries = [] {
+    std::vector<ClassicEntry> all;
+    for (const Row& row : table()) all.push_back(row.entry);
+    return all;
+  }();
+  return entries;
+}
+
+Point classic_algorithm(const std::string& name, const Topology& topology, const ClassicOptions& options) {
+  return classic_algorithm(known_method(name), topology, options);
+}
+
+Point classic_algorithm(Method method, const Topology& topology, const ClassicOptions& options) {
+  Unsuited why;
+  if (std::optional<Point> point = classic_if_possible(method, topology, options, &why))
+    return *std::move(point);
+  throw InputError(name_of(method) + " on " + topology.name, why.words, why.remedy);
+}
+
+std::optional<Point> classic_if_possible(Method method, const Topology& topology,
+                                         const ClassicOptions& options, Unsuited* why) {
+  assert(topology.switches == 0);
+  const Row& row = find_row(method);
+  const int ranks = topology.ranks;
+  if (const std::optional<Unsuited> wrong = misfit(row, ranks, options)) {
+    if (why != nullptr) *why = *wrong;
+    return {};
+  }
+  // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
+  // order.
+  Request request{.ranks = ranks, .order = order_used(ranks, options, is_rooted(row.entry.collective))};
+  request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
+  request.trees = trees_for(row.trees, topology, request.order, options.order.empty());
+  request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
+
+  Point point{.method = method, .construction = name_of(method)};
+  point.collective = make_collective(row.entry.collective, ranks,
+                                     row.composed ? ranks * request.chunks : request.chunks, options.root);
+  std::pair<Rank, Rank> missing;
+  std::optional<Schedule> schedule = on_topology(row.plan(request), topology, &missing);
+  if (!schedule) {
+    if (why != nullptr)
+      *why = {fmt::format("there is no link {} -> {}", missing.first, missing.second),
+              "give an order whose neighbours are linked, or use another algorithm or machine"};
+    return {};
+  }
+  point.schedule = *std::move(schedule);
+  point.cost = cost_of(point.schedule, point.collective.chunks_per_block);
+  return point;
+}
+
+}  // namespace chorale

@@ -1,0 +1,86 @@
+// Ring algorithms (Patarasuk and Yuan 2009; papers: ring properties), over one ring of ranks or several at
+// once, and the rings of a machine.
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "construct/baselines/plan.h"
+
+namespace chorale {
+
+using Order = std::vector<Rank>;  // each rank once; the ring closes from the last to the first
+
+struct Ring {
+  Order order = {};
+  std::vector<LinkId> links = {};  // [position] -> the link to the next rank; empty: any
+  bool operator==(const Ring&) const = default;
+};
+
+// Chunk i of each block goes round rings[i % rings.size()]: ranks - 1 steps. Chunks are numbered as in
+// make_collective: chunk i of block b is b * chunks + i.
+Plan ring_allgather(const std::vector<Ring>& rings, int chunks);
+// Returns the same backwards, adding up, over the rings reversed, so that both use the same links.
+Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks);
+
+// Returns the chunks per round over the narrowest link of the ring; 0 if one is missing. One rank alone is a
+// ring of width 1.
+int ring_width(const Topology&, const Order&);
+inline bool is_ring(const Topology& topology, const Order& order) {
+  return ring_width(topology, order) > 0;
+}
+
+// The widest ring through all ranks (its narrowest link is as wide as can be), found by backtracking; empty
+// where none was found within a fixed work budget, which for the machines of this project means that there is
+// none.
+Order widest_ring(const Topology&);
+
+// The nodes of a machine: ranks that are joined by links whose latencies are clearly below those of the
+// network, by a factor of 1.5 at least. All ranks are one node where latencies do not differ so.
+struct Nodes {
+  std::vector<std::vector<Rank>> ranks = {};                    // of each; by their first
+  double network_us = std::numeric_limits<double>::infinity();  // links inside of nodes have less
+};
+Nodes nodes_of(const Topology&);
+
+// Rings that share the machine within a round: the widest, as often as its links and limits carry it, then
+// the widest of what is left. On a machine of several nodes a ring visits each node once: it enters by one
+// NIC, passes all ranks and leaves by one NIC, and other rings use other NICs, as NCCL's channels do. dgx1:
+// its double ring twice in each direction, its single ring once in each, as NCCL uses it. Greedy: where rings
+// obstruct each other there may be more (torus). Empty where there is no ring.
+std::vector<Ring> ring_decomposition(const Topology&);
+
+// Tree algorithms. A tree is given by the parent of each rank.
+
+struct Tree {
+  std::vector<Rank> parent = {};  // -1 of the root
+  std::vector<int> depth = {};    // hops from the root
+  int height() const;             // depth of the deepest rank
+  bool is_inner(Rank) const;      // has a child
+};
+
+// Returns the complete binary tree in the order of a heap: order[i] below order[(i - 1) / 2].
+Tree heap_tree(const std::vector<Rank>& order);
+
+// Two binary trees of logarithmic height such that no rank is inner in both (Sanders, Speck and Traeff 2009):
+// in the first, read from left to right, leaves are at even positions and inner ranks at odd ones; the second
+// is the first shifted by one position. So each rank is kept busy in both directions by its inner tree, and
+// what it does as a leaf of the other is one send and one receive.
+std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
+
+// Returns a tree over nodes, with a chain inside each: parent of each node (-1 of the root), and by node its
+// ranks, the one that is linked with other nodes first.
+Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
+
+// Pipelined, one chunk per step over each edge; chunk i uses trees[i % trees.size()]. All ranks'
+// contributions go up and are added; from the root, the sum goes down while later chunks still go up.
+Plan tree_allreduce(const std::vector<Tree>& trees, int chunks);
+Plan tree_broadcast(const Tree&, int chunks);
+
+// Binomial trees: in step k the first 2^k ranks of `order` send to the next 2^k. The root is order[0]; any
+// number of ranks. Gather sends what its subtree has collected; chunk i of rank n's block is n * chunks + i.
+Plan binomial_broadcast(const std::vector<Rank>& order, int chunks);
+Plan binomial_gather(const std::vector<Rank>& order, int chunks);
+
+}  // namespace chorale

@@ -1,0 +1,432 @@
+// What is copied to one rank has a path, what is copied to several a tree, and a sum two trees that meet in
+// the rank and the step where it is whole. All are the cheapest at prices of links in steps (timed_load.h),
+// and one loop packs them:
+// 1. Fractions: trees are packed at smooth prices (timed_load.h), sharper from iteration to iteration; a tree
+//    is replaced when a cheaper one is found. How wide steps are follows from the load. Of many chunks a tree
+//    stands for several.
+// 2. Whole chunks: each takes one of these trees.
+// 3. Repair: rounds are taken away where least is over then, and chunks in what is overloaded negotiate; each
+//    takes the cheapest tree of its class or another one. More rounds at once as long as that succeeds.
+// Paths are first tried all at once, from nothing, in as many rounds as the bound: mostly they fit. Where a
+// group of symmetries carries each chunk to others, one of them stands for all, and each link for its orbit;
+// afterwards each chunk is packed by itself.
+//
+// Invariant: between attempts chunks_ is a whole schedule; a negotiation without success is undone.
+//
+// What lost, on 20 machines: several fractions per chunk (0.2 % more rounds for Broadcast in 1.4 times the
+// time); prices that are sharp from the start (1 % more for Broadcast); all tilts at each tree instead of a
+// random one (0.2 % less for copies in more than twice the time); trees from nothing in even steps besides
+// (0.6 % less for AllReduce in 1.2 times the time; even steps for every other repair gain as much);
+// Frank-Wolfe mixtures (1 % more for Broadcast in 1.8 times the time).
+#include "construct/engine/timed_packing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "construct/engine/network.h"
+#include "construct/engine/solved_question.h"
+#include "construct/engine/spreading.h"
+#include "construct/engine/timed_load.h"
+#include "construct/engine/work_budget.h"
+#include "graph/free_symmetries.h"
+
+namespace chorale {
+namespace {
+
+// Edge relaxations by all numbers of steps together: about half a second.
+constexpr long long kMostWork = 30'000'000;
+// By an iteration over all trees, about: a tree stands for as many chunks as needed, and nothing is packed
+// where that is not enough.
+constexpr double kMostWorkOfIteration = 3e5, kMostWorkOfPathIteration = 3e6;
+constexpr double kWorkOfPath = 0.03;  // of the links in all steps: it is found long before all are examined
+constexpr double kWorkOfFractions = 4e6;
+constexpr int kFewestIterations = 24, kMostIterations = 150;
+constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rounds away
+constexpr long long kMostWorkAtOnce = 10'000'000;
+constexpr int kPatience = 14;     // iterations without less that is over
+constexpr int kMostFailures = 4;  // to take one round away
+constexpr unsigned kOthers = 8;   // one in kOthers is regrown though nothing is overloaded
+constexpr std::size_t kMostTreesCompared = 64;
+constexpr std::size_t kMaxChunksPerOrbit = 40'000;
+constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried
+constexpr int kPartMoreSteps = 6;
+constexpr int kRootsTried = 3;  // of a sum, at first; later one, and what it had
+
+constexpr double kTilts[] = {0, 0.1, 0.3, 1};  // of trees (timed_load.h)
+constexpr double kBlunt = 1, kSharpens = 128;  // sharpness times rounds per step at first; to the last
+constexpr double kSharpest = 8;                // of a send over the widest link
+
+using Group = std::vector<std::vector<Rank>>;
+
+int total(const std::vector<int>& rounds) {
+  return std::accumulate(rounds.begin(), rounds.end(), 0);
+}
+
+int fewest_rounds_of(const std::vector<Schedule>& schedules, int steps) {
+  int rounds = std::numeric_limits<int>::max();
+  for (const Schedule& schedule : schedules)
+    if (std::ssize(schedule.steps) <= steps) rounds = std::min(rounds, total_rounds(schedule));
+  return rounds;
+}
+
+class Packing {
+ public:
+  // With a group, only classes that start at representatives are packed. Distances are to every destination,
+  // and for sums to every contributor as well, since a root is one of them.
+  Packing(const Topology& topology, const Collective& collective, const Group& group)
+      : topology_(topology),
+        collective_(collective),
+        group_(group),
+        orbits_(topology, group),
+        oracle_(topology) {
+    for (ChunkClass& chunks : moving_classes(collective))
+      if (group.size() == 1 || orbits_.representative(chunks.pre.front()) == chunks.pre.front())
+        classes_.push_back(std::move(chunks));
+    const HopCounts backwards(reversed(topology));
+    for (const ChunkClass& chunks : classes_) {
+      count_ += static_cast<int>(chunks.count());
+      together_ = std::gcd(together_, static_cast<int>(chunks.count()));
+      paths_ = paths_ && !collective.combining && chunks.post.size() == 1;
+      for (const RankSet* ranks : {&chunks.post, &chunks.pre})
+        for (const Rank n : *ranks)
+          if ((collective.combining || ranks == &chunks.post) && hops_to_[n].empty())
+            hops_to_[n] = backwards.from({n});
+    }
+  }
+
+  bool nothing_moves() const { return classes_.empty(); }
+
+  // That the farthest class needs; nothing where a rank cannot be reached. A sum needs the hops of the
+  // farthest contribution to its best root, and from there to the farthest destination.
+  std::optional<int> fewest_steps() const {
+    int most = 0;
+    for (const ChunkClass& chunks : classes_) {
+      int least = collective_.combining ? kOutOfReach : out_of(chunks.pre, chunks);
+      if (collective_.combining)
+        for (const Rank n : chunks.pre) least = std::min(least, into(n, chunks) + out_of({n}, chunks));
+      most = std::max(most, least);
+    }
+    return most >= kOutOfReach ? std::nullopt : std::optional(most);
+  }
+
+  bool is_quick(int steps) const {
+    return work_of_iteration(steps) / together_ <= (paths_ ? kMostWorkOfPathIteration : kMostWorkOfIteration);
+  }
+
+  // `least`: rounds that no schedule is under.
+  Schedule pack(int steps, int least, WorkBudget& effort) {
+    steps_ = steps;
+    effort_ = &effort;
+    random_.seed(1);
+    if (paths_ && pack_at_once(least)) return schedule();
+    pack_fractions(least);
+    draw();
+    tighten(least);
+    return schedule();
+  }
+
+ private:
+  struct Tree {
+    int of = 0;  // class
+    TimedSends sends = {};
+  };
+
+  static constexpr int kOutOfReach = 1 << 20;
+
+  int distance(Rank from, Rank to) const {
+    const int far = hops_to_.at(to)[from];
+    return far < 0 ? kOutOfReach : far;
+  }
+  int into(Rank root, const ChunkClass& chunks) const {
+    int most = 0;
+    for (const Rank n : chunks.pre) most = std::max(most, distance(n, root));
+    return most;
+  }
+  int out_of(const RankSet& roots, const ChunkClass& chunks) const {
+    int most = 0;
+    for (const Rank to : chunks.post) {
+      int nearest = kOutOfReach;
+      for (const Rank from : roots) nearest = std::min(nearest, distance(from, to));
+      most = std::max(most, nearest);
+    }
+    return most;
+  }
+
+  // Of a tree for each chunk, about.
+  double work_of_iteration(int steps) const {
+    return static_cast<double>(count_) * static_cast<double>(topology_.links.size()) * steps *
+           (paths_ ? kWorkOfPath : 1);
+  }
+
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random_() % i]);
+  }
+
+  // From nothing, in steps of even width: paths mostly fit.
+  bool pack_at_once(int rounds) {
+    fractions_.assign(classes_.size(), {});
+    chunks_.clear();
+    for (int k = 0; k < std::ssize(classes_); ++k)
+      chunks_.resize(chunks_.size() + classes_[k].chunks.size(), {.of = k});
+    TimedLoad load(topology_, orbits_, steps_);
+    load.negotiate(evenly(rounds));
+    return repair(load, kMostWorkAtOnce);
+  }
+
+  // By class the trees that need the fewest rounds. A tree stands for `bundle` chunks, the least divisor of
+  // all counts with which an iteration is affordable. An iteration has each tree grown anew once, at sharper
+  // prices than the one before.
+  void pack_fractions(int least) {
+    int bundle = 1;  // chunks that a tree stands for
+    while (together_ % bundle != 0 ||
+           (bundle < together_ && work_of_iteration(steps_) / bundle > kMostWorkOfIteration))
+      ++bundle;
+    std::vector<Tree> trees;
+    for (int k = 0; k < std::ssize(classes_); ++k)
+      trees.resize(trees.size() + classes_[k].chunks.size() / bundle, {.of = k});
+    const double widest =
+        orbits_.capacities().empty() ? 1 : static_cast<double>(std::ranges::max(orbits_.capacities()));
+    const int iterations = std::clamp(static_cast<int>(kWorkOfFractions / work_of_iteration(steps_) * bundle),
+                                      kFewestIterations, kMostIterations);
+    TimedLoad load(topology_, orbits_, steps_);
+    int fewest = least / bundle;
+    fractions_.clear();
+    for (int i = 0; i < iterations && (fractions_.empty() || effort_->affords(1)); ++i) {
+      const double rounds_of_step = std::max(1.0, static_cast<double>(fewest) / steps_);
+      const double sharper = std::pow(kSharpens, static_cast<double>(i) / (iterations - 1));
+      load.price_smoothly(std::min(kSharpest * widest, kBlunt / rounds_of_step * sharper));
+      shuffle(trees);
+      for (Tree& tree : trees) {
+        load.add(tree.sends, -1);
+        regrow(tree, load);
+        load.add(tree.sends, 1);
+      }
+      const int rounds = total(load.rounds());
+      if (!fractions_.empty() && rounds >= fewest) continue;
+      fewest = rounds;
+      fractions_.assign(classes_.size(), {});
+      for (const Tree& tree : trees) fractions_[tree.of].push_back(tree.sends);
+      if (rounds * bundle <= least) return;
+    }
+  }
+
+  void draw() {
+    chunks_.clear();
+    for (int k = 0; k < std::ssize(classes_); ++k)
+      for (std::size_t c = 0, count = classes_[k].chunks.size(); c < count; ++c)
+        chunks_.push_back({.of = k, .sends = fractions_[k][c * fractions_[k].size() / count]});
+  }
+
+  TimedLoad load_now() const {
+    TimedLoad load(topology_, orbits_, steps_);
+    for (const Tree& chunk : chunks_) load.add(chunk.sends, 1);
+    return load;
+  }
+
+  std::vector<int> evenly(int rounds) const {
+    std::vector<int> by_step;
+    for (int s = 0; s < steps_; ++s) by_step.push_back(rounds / steps_ + (s < rounds % steps_));
+    return by_step;
+  }
+
+  // Takes 1, 2, 4, ... rounds away as long as repairs succeed, and half as many where one fails. After a
+  // failure with a single round attempts divide the rounds evenly over the steps, until that fails, too.
+  void tighten(int least) {
+    std::vector<int> rounds = load_now().rounds();
+    for (int fewer = 1, failures = 0;
+         total(rounds) > least && failures < kMostFailures && effort_->affords(1);) {
+      fewer = std::min(fewer, total(rounds) - least);
+      const std::vector<Tree> before = chunks_;
+      TimedLoad load = load_now();
+      const bool even = failures % 2 == 1;  // where reducing the rounds failed, another division of them
+      load.negotiate(even ? evenly(total(rounds) - fewer) : rounds);
+      for (int i = 0; i < fewer && !even; ++i) load.narrow();
+      if (repair(load, kMostWorkOfRepair)) {
+        rounds = load.rounds();
+        fewer *= 2;
+        continue;
+      }
+      chunks_ = before;
+      failures += fewer == 1;
+      fewer = std::max(1, fewer / 2);
+    }
+  }
+
+  // Until nothing is over. False if conflicts between chunks remain. In an iteration each chunk in what is
+  // overloaded, and some others, takes the cheapest tree of its class or a new one, whichever is cheaper,
+  // with its own load taken out. Every fourth iteration moves a round between steps.
+  bool repair(TimedLoad& load, long long most_work) {
+    const long long begun = oracle_.work();
+    std::vector<Tree*> order;
+    for (Tree& chunk : chunks_) order.push_back(&chunk);
+    long long least = chunks_.front().sends.empty() ? std::numeric_limits<long long>::max() : load.overflow();
+    for (int i = 0, least_in = 0; least > 0 && i - least_in <= kPatience; ++i) {
+      if (i > 0) load.raise();
+      if (i % 4 == 3) load.move_round();
+      shuffle(order);
+      for (Tree* chunk : order) {
+        if (!chunk->sends.empty() && !load.overloaded(chunk->sends) && random_() % kOthers != 0) continue;
+        if (oracle_.work() - begun > most_work || !effort_->affords(1)) return false;
+        load.add(chunk->sends, -1);
+        if (!chunk->sends.empty()) choose(*chunk, load);
+        regrow(*chunk, load);
+        load.add(chunk->sends, 1);
+      }
+      if (const long long over = load.overflow(); over < least) {
+        least = over;
+        least_in = i;
+      }
+    }
+    return least == 0;
+  }
+
+  // The cheapest of the trees that were packed for its class, or as it was.
+  void choose(Tree& tree, const TimedLoad& load) {
+    const std::vector<TimedSends>& trees = fractions_[tree.of];
+    if (trees.empty()) return;
+    const std::size_t each = trees.size() / kMostTreesCompared + 1;
+    double least = load.price(tree.sends);
+    for (std::size_t i = random_() % std::min(each, trees.size()); i < trees.size(); i += each) {
+      const double price = load.price(trees[i]);
+      if (price >= least) continue;
+      least = price;
+      tree.sends = trees[i];
+    }
+  }
+
+  // As it was, if nothing cheaper is found.
+  void regrow(Tree& tree, const TimedLoad& load) {
+    const ChunkClass& chunks = classes_[tree.of];
+    const long long before = oracle_.work();
+    double least = tree.sends.empty() ? TimedTree::kInfinitePrice : load.price(tree.sends);
+    const int tries = collective_.combining && tree.sends.empty() ? kRootsTried : 1;
+    for (int i = 0; i < tries || tree.sends.empty(); ++i) {
+      sends_.clear();
+      const std::optional<double> price =
+          collective_.combining ? grow_sum(chunks, load) : grow_copy(chunks, load);
+      if (!price || *price >= least) continue;
+      least = *price;
+      std::swap(tree.sends, sends_);
+    }
+    effort_->spend(oracle_.work() - before);
+  }
+
+  double some_tilt() { return kTilts[random_() % std::size(kTilts)]; }
+
+  std::optional<double> grow_copy(const ChunkClass& chunks, const TimedLoad& load) {
+    return oracle_.grow({.roots = &chunks.pre,
+                         .targets = &chunks.post,
+                         .layers = steps_,
+                         .tilt = some_tilt(),
+                         .hops = chunks.post.size() == 1 ? &hops_to_.at(chunks.post.front()) : nullptr},
+                        load, sends_);
+  }
+
+  // From a rank that contributes, so that the sum is complete there and nowhere before, after enough steps
+  // for all contributions to arrive and early enough for the sum to reach all.
+  std::optional<double> grow_sum(const ChunkClass& chunks, const TimedLoad& load) {
+    const RankSet root = {chunks.pre[random_() % chunks.pre.size()]};
+    const int first = into(root.front(), chunks), spare = steps_ - first - out_of(root, chunks);
+    if (spare < 0) return std::nullopt;
+    const int whole = first + static_cast<int>(random_() % static_cast<unsigned>(spare + 1));
+    TimedTree::Question question{.roots = &root,
+                                 .targets = &chunks.post,
+                                 .start = whole,
+                                 .layers = steps_ - whole,
+                                 .tilt = some_tilt()};
+    const std::optional<double> down = oracle_.grow(question, load, sends_);
+    question.targets = &chunks.pre;
+    question.layers = whole;
+    question.backwards = true;
+    const std::optional<double> up = oracle_.grow(question, load, sends_);
+    return down && up ? std::optional(*down + *up) : std::nullopt;
+  }
+
+  // The chunk of an Allgather or Alltoall to which the element carries another.
+  Chunk carried(Chunk c, const std::vector<Rank>& element) const {
+    const int copies = collective_.chunks_per_block, block = c / copies, ranks = topology_.ranks;
+    const int image = collective_.kind == CollectiveKind::Alltoall
+                          ? element[block / ranks] * ranks + element[block % ranks]
+                          : element[block];
+    return image * copies + c % copies;
+  }
+
+  Schedule schedule() const {
+    Schedule schedule{.steps = std::vector<Step>(steps_)};
+    std::vector<std::size_t> next(classes_.size(), 0);
+    for (const Tree& tree : chunks_) {
+      const Chunk chunk = classes_[tree.of].chunks[next[tree.of]++];
+      for (int g = 0; g < std::ssize(group_); ++g)
+        for (const TimedSend& send : tree.sends)
+          schedule.steps[send.step].sends.push_back({.chunk = g == 0 ? chunk : carried(chunk, group_[g]),
+                                                     .link = orbits_.image(send.link, g),
+                                                     .reduce = send.reduce});
+    }
+    return tidy_sums(topology_, collective_, std::move(schedule));
+  }
+
+  const Topology& topology_;
+  const Collective& collective_;
+  const Group& group_;
+  const LinkOrbits orbits_;
+  TimedTree oracle_;
+  std::vector<ChunkClass> classes_ = {};
+  int count_ = 0, together_ = 0;  // chunks; a number of them that divides each class
+  bool paths_ = true;
+  std::map<Rank, std::vector<int>> hops_to_ = {};
+
+  // Of one number of steps.
+  int steps_ = 0;
+  WorkBudget* effort_ = nullptr;
+  std::vector<std::vector<TimedSends>> fractions_ = {};  // by class
+  std::vector<Tree> chunks_ = {};                        // by class and number
+  std::mt19937 random_{};
+  TimedSends sends_ = {};
+};
+
+// With symmetries first, which is quicker; then each chunk by itself, which may beat that. Only of an
+// Allgather and an Alltoall does a group carry chunks (carried).
+std::vector<Group> groups_for(const Topology& topology, const Collective& collective) {
+  std::vector<Group> groups;
+  if (collective.kind == CollectiveKind::Allgather || collective.kind == CollectiveKind::Alltoall)
+    if (Group shifts = digit_shifts(topology); shifts.size() > 1) groups.push_back(std::move(shifts));
+  groups.push_back(identity_alone(topology.ranks));
+  return groups;
+}
+
+}  // namespace
+
+std::vector<Schedule> timed_packing(const Topology& topology, const Collective& collective,
+                                    const std::vector<Schedule>& known, const std::function<int()>& bound,
+                                    const std::atomic<bool>* stop) {
+  std::vector<Schedule> best;
+  for (const Group& group : groups_for(topology, collective)) {
+    if ((stop != nullptr && *stop) || collective.chunks.size() / group.size() > kMaxChunksPerOrbit) continue;
+    Packing packing(topology, collective, group);
+    if (packing.nothing_moves()) return {};
+    const std::optional<int> hops_needed = packing.fewest_steps();
+    if (!hops_needed) return {};
+    const int fewest = *hops_needed;
+    WorkBudget effort(kMostWork, stop);
+    // More and more steps, a sixth more each time: rates of close numbers of steps hardly differ.
+    for (int steps = fewest; steps <= kTimesFewest * fewest + kMoreSteps && packing.is_quick(steps);
+         steps += steps / kPartMoreSteps + 1) {
+      if (!effort.affords(1)) break;
+      const int least = std::max(bound(), steps);
+      const int now = std::min(fewest_rounds_of(known, steps), fewest_rounds_of(best, steps));
+      if (now <= least) continue;
+      if (Schedule packed = packing.pack(steps, least, effort); total_rounds(packed) < now)
+        keep_undominated(best, std::move(packed));
+    }
+  }
+  return stop != nullptr && *stop ? std::vector<Schedule>{} : best;
+}
+
+}  // namespace chorale
