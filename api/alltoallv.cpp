@@ -1,5 +1,5 @@
-// The command's side of runtime/alltoallv/: counts as a text table, nodes as equal runs of ranks. The planner itself
-// and its bound are in runtime/alltoallv/plan.cpp. Planning is timed by the processor time of this thread, since
+// The command's side of runtime/alltoallv/: counts as a text table, nodes as equal runs of ranks. The planner
+// and its bound are in runtime/alltoallv/plan.cpp. Planning is timed by the processor time of this thread, as
 // libchorale-mpi plans within a call, and a busy machine should not make the number worse.
 #include "api/alltoallv.h"
 

@@ -12,8 +12,8 @@ namespace chorale {
 // number of both. Throws InputError, which names the line of `file`.
 ByteCounts read_byte_counts(std::string_view text, const std::string& file);
 
-// Equal nodes of successive ranks, with rates as text (runtime/alltoallv/read_rates.h). Throws InputError, which names
-// the option of the command, where nodes do not divide the ranks.
+// Equal nodes of successive ranks, with rates as text (runtime/alltoallv/read_rates.h). Throws InputError,
+// which names the option of the command, where nodes do not divide the ranks.
 TwoTiers equal_nodes(int ranks, int nodes, std::string_view rates);
 
 struct PlannedAlltoallv {

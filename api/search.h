@@ -22,8 +22,8 @@ void require_question(const Topology&, const Collective&);
 // question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
 // FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver.
 Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
-// The same of a question that has been checked (require_question), on a machine without switches: kept as long
-// as a caller may ask what was found, which is longer than the search.
+// The same of a question that has been checked (require_question), on a machine without switches, which is
+// kept as long as a caller may ask what was found.
 Result frontier(std::shared_ptr<const Topology>, const Collective&, const FrontierOptions&);
 
 // One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a

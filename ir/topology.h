@@ -83,8 +83,8 @@ struct Topology {
   std::vector<SharedLimit> limits = {};
   std::optional<Underlay> underlay = {};  // none where the links are all that there are
   std::vector<Abilities> abilities = {};  // by switch; empty: none of them has any
-  // By node, ranks first, then switches: also those that `flatten` removed, which cables name. Empty, or
-  // shorter: the others have none. Information for people: machines are equal whatever their nodes are called.
+  // By node, ranks first, then switches: also those that `flatten` removed, which cables name. Where it is
+  // shorter, the others have none. Information for people: labels make no machine another one.
   std::vector<NodeLabel> labels = {};
   bool operator==(const Topology& other) const {
     const auto facts = [](const Topology& t) {
