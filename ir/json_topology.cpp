@@ -195,8 +195,10 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
   if (topology.underlay) {
     std::vector<std::string> ways;
     for (const std::vector<LinkId>& way : topology.underlay->routes) ways.push_back(list(way));
-    text += fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner,
-                        write_topology(with_switches(topology), inner), lines(ways, inner));
+    Topology below = with_switches(topology);
+    below.labels.clear();  // they are above
+    text += fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner, write_topology(below, inner),
+                        lines(ways, inner));
   }
   return text + "\n" + indent + "}";
 }

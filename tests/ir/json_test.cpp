@@ -16,8 +16,10 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/job_template.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "ir/placement.h"
+#include "ir/report.h"
 #include "pareto/search.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"
@@ -142,6 +144,41 @@ TEST(Json, OlderResultsHaveTheirBorderAndCables) {
         topology_from_json(std::regex_replace(text, cables, fmt::format(R"(,"cables":{})", wrong)), "x"),
         InputError)
         << wrong;
+}
+
+// What nodes are called comes back, makes no machine another one, and is stated once where a machine has one
+// below it.
+TEST(Json, LabelsAreForPeople) {
+  Topology machine{.name = "pair", .ranks = 2, .links = {{.src = 0, .dst = 1}, {.src = 1, .dst = 0}}};
+  const Topology unlabelled = machine;
+  machine.labels = {{"GPU", "GPU0"}, {"GPU", "gpu \"1\""}};
+  machine.underlay = {.links = machine.links, .routes = {{0}, {1}}};
+  const std::string text = to_json(machine);
+  EXPECT_EQ(topology_from_json(text, "pair").labels, machine.labels);
+  EXPECT_EQ(text.find("labels"), text.rfind("labels")) << text;
+  machine.underlay.reset();
+  EXPECT_EQ(machine, unlabelled);
+  EXPECT_EQ(to_json(unlabelled).find("labels"), std::string::npos);
+  EXPECT_EQ(node_kind(machine, 1), "GPU");
+  EXPECT_EQ(node_kind(unlabelled, 1), "rank");
+  EXPECT_EQ(limit_kind({.name = "NIC out 12"}), "NIC out");
+  EXPECT_EQ(limit_kind({.name = "uplink"}), "uplink");
+}
+
+// Values of all kinds, by the writers of fields: texts are quoted, lists are lists, nouns objects.
+TEST(Json, ObjectsWithoutATypeAreWrittenByFields) {
+  const Report report{
+      .title = "a \"b\"", .sentences = {"one", "two"}, .tables = {{"t", {{"x"}, {"1"}}, "r"}}};
+  EXPECT_EQ(
+      json_object("text", report.title, "word", "w", "count", 3, "share", 0.5, "is", true, "none",
+                  std::optional<int>(), "list", report.sentences, "report", report)
+          .text,
+      R"({"text":"a \"b\"","word":"w","count":3,"share":0.5,"is":true,"none":null,"list":["one","two"],)"
+      R"("report":{"title":"a \"b\"","sentences":["one","two"],"notes":[],)"
+      R"("tables":[{"title":"t","rows":[["x"],["1"]],"kinds":"r"}],"figures":[]}})");
+  EXPECT_EQ(
+      json_file("rows", std::vector{json_object("a", 1), json_object("a", 2)}, "empty", std::vector<int>()),
+      "{\n\"rows\": [\n  {\"a\":1},\n  {\"a\":2}\n],\n\"empty\": []\n}\n");
 }
 
 // Whatever is cut off, the reader reports it and nothing else happens.
