@@ -5,6 +5,7 @@
 // Long work runs in a thread of its own (python/watched.h) with a flag that ends it. Ctrl-C, or a callback
 // that raises, sets the flag; what was found until then goes along with the exception (raise_again).
 #include <chorale/chorale.h>
+#include <chorale/ir/byte_size.h>
 
 #include <chrono>
 #include <cstring>
@@ -110,8 +111,7 @@ py::object optimized(const Topology& topology, const Collective& collective, con
   const auto done =
       watched([&] { return optimize(topology, collective, question); }, stop, telling(latest, listener));
   const Optimized& answer = done.value;
-  const py::object found =
-      py::make_tuple(answer.result, to_json(answer), to_json(report_of(answer)));
+  const py::object found = py::make_tuple(answer.result, to_json(answer), to_json(report_of(answer)));
   raise_again(done, py::cast(answer.result));
   return found;
 }

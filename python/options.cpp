@@ -1,5 +1,6 @@
 // Options by their rows (ir/option.h): keywords with their defaults and ranges.
 #include <chorale/chorale.h>
+#include <chorale/ir/byte_size.h>
 
 #include "bindings.h"
 

@@ -105,7 +105,7 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(without_times(ours.to_json()), without_times(theirs))
 
     def test_optimize_is_as_the_command(self):
-        answer = chorale.optimize("ring:4", "allreduce", sizes=[1 << 10, 1 << 20, 1 << 30])
+        answer = chorale.optimize("ring:4", "allreduce", sizes=["1K", "1Mi", 1 << 30])  # as the command line has them
         theirs = json.loads(says("optimize", "ring:4", "allreduce", "--sizes", "1K,1M,1G", "--json", "-", code=(0, 3)).stdout)
         self.assertEqual((answer.complete, answer.search), (theirs["complete"], theirs["search"]))
         self.assertEqual(answer.rows, theirs["rows"])
