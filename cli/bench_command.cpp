@@ -14,7 +14,8 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
-#include "cli/tally.h"
+#include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -273,6 +274,47 @@ Outcome perform(const BenchCommand& command, Supervisor&) {
     throw InputError("bench", "this process was not started by mpirun", "use mpirun -n 4 chorale bench ...");
   sizes(command);
   return bench(command, *join_processes());
+}
+
+// Scripts that call nccl-tests can call this: each option has their short and long name.
+void bench_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
+      "ALGORITHM is mpi (the MPI library's own), a baseline ('chorale classic list': ring_allreduce, or "
+      "ring), or a result file, of which the point that should be fastest is taken for each size, or each "
+      "with --all-points.\n"
+      "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
+      "(input and output in one memory; MPI_IN_PLACE).\n"
+      "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
+      "interrupted\n"
+      "The table is as wide as theirs.\n"
+      "example:\n"
+      "  mpirun --oversubscribe -n 4 chorale bench allreduce mpi ring two_tree -e 64K");
+  auto options = values_of<BenchCommand>(sub, parsed);
+  argument(sub, "collective", options->collective, "COLLECTIVE", "A collective");
+  text(sub, "algorithms", options->algorithms, "ALGORITHM ...", "What to compare (mpi, or with --gpu nccl)");
+  sub->add_flag("--gpu", options->gpus, "A GPU a process: algorithms run over NCCL; 'nccl' is NCCL's own");
+  size(sub, "-b,--minbytes", options->from, "Smallest size (1K)");
+  size(sub, "-e,--maxbytes", options->to, "Largest size (1M)");
+  integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
+  // Copies of the rows under the names of nccl-tests: ranges, defaults and help stay.
+  for (OptionRow<RunOptions> row : run_rows()) {
+    if (row.words.name == "iterations") row.words.option = "-n,--iters";  // as nccl-tests has them
+    if (row.words.name == "warm_up") row.words.option = "-w,--warmup_iters";
+    by_row(sub, row, options->options);
+  }
+  size(sub, "-i,--stepbytes", options->step, "Bytes added from each size to the next, instead");
+  value(sub, "-c,--check", "0|1", "Check every element (1)",
+        [options](const Text& t) { options->options.check = parse_integer("-c", t, 0, 1) == 1; });
+  types_and_ops(sub, options->options, "-d,--datatype,--type", "-o,--op");
+  root(sub, "-r,--root", options->root);
+  sub->add_flag("--all-points", options->all_points,
+                "Every point of a result file's frontier is measured, not only the one that should be the "
+                "fastest");
+  // "!" makes the flag set its member to false.
+  sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
+  limits(sub, options->limits, "");
+  file_to_write(sub, "--json", options->json, "Write the rows there");
 }
 
 }  // namespace chorale

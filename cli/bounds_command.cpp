@@ -8,8 +8,9 @@
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
+#include "cli/report.h"
 #include "cli/supervisor.h"
-#include "cli/text.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -145,6 +146,16 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
     publish(heading + in_words(bounded, so_far), next_line(so_far));
   };
   return {.text = heading + in_words(bounded, bounds(topology, collective, asked))};
+}
+
+void bounds_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
+                                kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
+  auto options = values_of<BoundsCommand>(sub, parsed);
+  machine_and_collective(sub, options->question);
+  integer(sub, "--chunks", options->asked.chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
+  integer(sub, "--steps", options->asked.steps, 1, kMostSteps, "S", "Also for at most S steps");
+  limits(sub, options->limits, " and print the bounds that were found");
 }
 
 }  // namespace chorale

@@ -3,10 +3,13 @@
 // could not be measured keeps its description, and a line states that.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "api/run.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -96,6 +99,65 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
   const Calibration calibration = calibrate(topology, *session, options);
   if (rank_of(*session) != 0) return {};
   return outcome_of(command, calibration);
+}
+
+namespace {
+
+// "0-1=osu.txt": the first "-" and "=" divide it, so a path may contain both.
+LinkLog link_log(const Text& value) {
+  const std::size_t dash = value.find('-'), equals = value.find('=');
+  if (equals == Text::npos || dash > equals || equals + 1 == value.size())
+    throw InputError("--log", "'" + value.substr(0, 60) + "' is not a log of two ranks",
+                     "use A-B=FILE, such as 0-1=osu_latency.txt");
+  return {.src = static_cast<Rank>(parse_integer("--log", value.substr(0, dash), 0, kMostRank)),
+          .dst = static_cast<Rank>(
+              parse_integer("--log", value.substr(dash + 1, equals - dash - 1), 0, kMostRank)),
+          .file = value.substr(equals + 1)};
+}
+
+}  // namespace
+
+void calibrate_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "calibrate", "Measure what the links of a machine take, and write that into its description",
+      "Under mpirun, a process per rank: messages between two ranks give the latency (alpha)\n"
+      "and rate (beta) of each class of links; then all links at once, how much slower\n"
+      "they are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
+      "osu_latency and osu_bw. docs/topologies.md, 'Measured numbers'.\n" +
+          kPlainExitCodes +
+          "examples:\n"
+          "  mpirun --oversubscribe -n 4 chorale calibrate ring:4 -o r.json\n"
+          "  mpirun --oversubscribe -n 2 chorale calibrate full:2 --times 5 --json c.json");
+  auto options = std::make_shared<CalibrateCommand>();
+  argument(sub, "machine", options->machine, "NAME|FILE",
+           "A machine ('chorale topology list') or a JSON file");
+  machine_changes(sub, options->changes);
+  file_to_write(sub, "-o,--output", options->output, "Write the machine there");
+  file_to_write(sub, "--json", options->json, "Write what was measured there");
+  sub->add_option_function<std::vector<Text>>(
+         "--log",
+         [options](const std::vector<Text>& values) {
+           for (const Text& each : values) options->logs.push_back(link_log(each));
+         },
+         "Take the times of messages between ranks A and B from there, instead of measuring")
+      ->option_text("A-B=FILE ...");
+  size(sub, "--from", options->options.from, "The shorter of the messages that give the rate (64K)");
+  size(sub, "--to", options->options.to, "The longer one (1M)");
+  integer(sub, "--pairs", options->options.pairs, 1, 1'000'000, "N",
+          "Pairs of ranks for each class of links, at the most (4)");
+  integer(sub, "--times", options->options.times, 1, 1'000'000, "N",
+          "How often each message is sent; medians count (21)");
+  sub->add_flag_callback(
+      "--alone", [options] { options->options.crowds = false; }, "Leave out all links at once");
+  duration(sub, "--wait", options->options.timeout, "Give up when a rank waits longer than T (60)");
+  progress(sub, options->progress);
+  limits(sub, options->limits, "");
+  sub->final_callback([options, sub, &parsed] {
+    // Logs have their sizes and repetitions already.
+    only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"}, options->logs.empty(),
+             "measuring, without --log");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

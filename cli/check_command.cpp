@@ -12,9 +12,10 @@
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/ranking_file.h"
+#include "cli/option_kinds.h"
+#include "cli/ranking_words.h"
+#include "cli/report.h"
 #include "cli/supervisor.h"
-#include "cli/text.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_report.h"
@@ -94,6 +95,41 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   // A limit that comes after the last refutation has cut nothing.
   return outcome_of(command, report, listed, under,
                     report.undecided > 0 ? supervisor.stopped() : Stopped::No);
+}
+
+// For results and for rankings: options that are of results only are refused when the file is read
+// (cli/ranking_words.cpp).
+void check_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "check", "Verify a result file or a ranking again, trusting nothing in it",
+              "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
+              "130 interrupted\nexamples:\n  chorale check f.json\n"
+              "  chorale frontier hub:4 broadcast --no-bounds --proofs proofs --json h.json\n"
+              "  chorale check h.json --proofs proofs\n"
+              "  chorale check h.json --lrat lrat\n"
+              "  chorale check f.json --pb pb\n"
+              "  chorale place a100:2 --axes data=2,tensor=16 --reduce data \\\n"
+              "    --bytes 1G --json p.json\n"
+              "  chorale check p.json");
+  auto options = values_of<CheckCommand>(sub, parsed);
+  argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
+  text(sub, "--proofs", options->proofs, "DIR",
+       "Read kept proofs from there; what is not there is refuted again");
+  text(sub, "--lrat", options->lrat, "DIR",
+       "Write each refuted formula there, and its proof in LRAT for a verified checker");
+  text(sub, "--pb", options->pb, "DIR", "The same of bounds, as pseudo-Boolean formulas and proofs");
+  choice<PbFormat>(sub, "--pb-format", options->pb_format, {{"1.2", PbFormat::V1_2}, {"2.0", PbFormat::V2_0}},
+                   "Version of VeriPB's proof format (2.0); VeriPB of 2022 reads 1.2");
+  value(sub, "--plain-conflicts", "N",
+        "Try each refutation from the plain formula first, for N conflicts (" +
+            std::to_string(PlainEffort{}.conflicts) + "); 0: never",
+        [options](const Text& t) {
+          options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
+        });
+  conflicts(sub, options->conflicts);
+  limits(sub, options->limits, " and report what was checked");
+  sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
+  file_to_write(sub, "--json", options->json, "Write what was checked there, and every fault");
 }
 
 }  // namespace chorale

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
@@ -48,6 +49,31 @@ Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   const Result result = classic(topology, question);
   supervisor.take_floor();
   return outcome_of(command, result, supervisor, kFound);
+}
+
+// The topology is optional for CLI11, since `classic list` has none; the callback requires it otherwise.
+void classic_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "classic", "A baseline (ring, tree, ...) as a result, for comparison",
+      kPlainExitCodes +
+          "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
+  auto options = std::make_shared<ClassicCommand>();
+  argument(sub, "name", options->question.name, "NAME|list", "An algorithm, or 'list'");
+  text(sub, "topology", options->topology, "TOPOLOGY", "A machine ('chorale topology list') or a JSON file");
+  integer(sub, "--chunks", options->question.chunks, 1, kMostChunks, "C",
+          "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
+  machine_changes(sub, options->changes);
+  root(sub, "--root", options->question.root);
+  result_file(sub, options->json);
+  limits(sub, options->limits, "");
+  sub->final_callback([options, &parsed] {
+    if (options->question.name == "list" && !options->topology.empty())
+      throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
+    if (options->question.name != "list" && options->topology.empty())
+      throw InputError("classic " + options->question.name.substr(0, 60), "no machine is given",
+                       "use 'chorale classic NAME TOPOLOGY'");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

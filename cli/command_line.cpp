@@ -7,13 +7,52 @@
 #include <memory>
 #include <sstream>
 
+#include "cli/commands.h"
 #include "cli/completion.h"
-#include "cli/help.h"
+#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "ir/words.h"
 
 namespace chorale {
+
 namespace {
+
+// CLI11 indents every line of it to the column of descriptions.
+std::string description(const std::string& text, std::size_t column) {
+  return joined(broken(text, text_width() - column), "\n");
+}
+
+// Help texts as CLI11 makes them, laid out to the width, with the names of values as their descriptions have
+// them. CLI11 lays out lines of any length and indents descriptions to one column; the overrides break
+// descriptions at the width of the terminal, and show a value by its option_text, so that type_name is free for
+// completion.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  // The name of a positional argument is what stands for its value: TOPOLOGY, not topology.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return is_positional ? option->get_option_text() : Formatter::make_option_name(option, false);
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : Formatter::make_option_opts(option);
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return description(option->get_description(), get_column_width());
+  }
+
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const std::string name = option->get_option_text();
+    return option->get_required() ? name : "[" + name + "]";
+  }
+
+  std::string make_subcommand(const CLI::App* sub) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, sub->get_display_name(true),
+                             description(sub->get_description(), get_column_width()), get_column_width());
+    return out.str();
+  }
+};
 
 // Those that are registered: without a filter CLI11 returns the ones that were parsed.
 std::vector<CLI::App*> commands_of(CLI::App& app) {
@@ -203,6 +242,11 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   parsed.name = path_of(innermost(*app)).substr(app->get_name().size() + 1);
   if (parsed.quiet) silence(parsed.command);
   return parsed;
+}
+
+// Help, version, and what a shell asks for completion: their text is made when the command line is parsed.
+Outcome perform(const Message& message, Supervisor&) {
+  return {.text = message.text, .verbatim = message.verbatim};
 }
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// One function per command, one file per function. Each does its work and returns the requested files, the
+// One function per command, beside its options. Each does its work and returns the requested files, the
 // text and the exit code; errors of the user throw InputError before anything is written. A supervisor
 // (cli/supervisor.h) enforces the limits of the command, and writes its files.
 #pragma once

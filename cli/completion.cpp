@@ -9,6 +9,7 @@
 
 #include "api/inputs.h"
 #include "cli/commands.h"
+#include "cli/option_kinds.h"
 #include "ir/collective.h"
 #include "ir/words.h"
 
@@ -242,6 +243,22 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
                              : command.shell == Shell::Fish ? kFish
                                                             : kZsh;
   return {.text = script, .verbatim = true};
+}
+
+// Completion by shells.
+void completion_options(CLI::App& app, Command& parsed) {
+  CLI::App* const completion = command(
+      app, "completion", "A script that completes commands, options and names in a shell",
+      "Installed packages bring it. Without one, in bash and zsh: source <(chorale completion bash),\n"
+      "or zsh there, after compinit; and in fish: chorale completion fish | source.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale completion bash > chorale.bash\n"
+          "  chorale completion fish > chorale.fish");
+  auto completed = values_of<CompletionCommand>(completion, parsed);
+  choice<Shell>(completion, "shell", completed->shell,
+                {{"bash", Shell::Bash}, {"fish", Shell::Fish}, {"zsh", Shell::Zsh}},
+                "The shell that reads it");
+  completion->get_option("shell")->required();
 }
 
 }  // namespace chorale

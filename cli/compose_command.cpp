@@ -6,6 +6,7 @@
 #include "api/inputs.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -59,6 +60,41 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
                                   "raise --time-limit")
                            .what()}};
   return outcome_of(command, composition, supervisor);
+}
+
+void compose_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "compose", "Compose schedules of groups to schedules of the machine (hierarchical composition)",
+      "An outline lists, stage by stage, what groups do side by side; stages overlap where they can. Levels\n"
+      "are those of 'chorale topology show', or rank and node; LEVEL=FILE takes the schedules of a result.\n"
+      "Without one all known outlines are tried. 'chorale frontier' begins with these, too.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale compose dgx-a100:2 allgather --max-chunks 2\n"
+          "  chorale compose a100:2 allgather --outline \"allgather node, allgather gpu\"");
+  auto options = std::make_shared<ComposeCommand>();
+  machine_and_collective(sub, options->question);
+  text(sub, "--outline", options->outline, "STAGES",
+       "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
+       "(all known outlines)");
+  // The rows of a frontier, set in another struct: a composition has its own default, one chunk count.
+  OptionWords most = row_of(frontier_rows(), "max_chunks").words;
+  most.by_default = "1, or --min-chunks";
+  const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
+  by_row(sub, most, help_of(most, 1),
+         {.set = [options](std::int64_t c) { options->options.max_chunks = static_cast<int>(c); }});
+  by_row(sub, least.words, help_of(least),
+         {.set = [options](std::int64_t c) { options->options.min_chunks = static_cast<int>(c); }});
+  result_file(sub, options->json);
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, sub, &parsed] {
+    // Not given, the most is the least: one chunk count, by default one chunk.
+    if (sub->count("--max-chunks") == 0)
+      options->options.max_chunks = std::max(1, options->options.min_chunks);
+    require_consistent({.min_chunks = options->options.min_chunks, .max_chunks = options->options.max_chunks},
+                       flag_of);
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

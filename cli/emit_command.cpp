@@ -8,6 +8,7 @@
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -109,6 +110,58 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
           .files = std::move(files),
           .notes = notes,
           .errors = refused};
+}
+
+// Targets are rows of api/compile.h, which have their form: a program that checks itself, a plan, thread
+// blocks, messages that a simulator replays. An option that only some forms have is refused for the others,
+// below. "html" is the page and no program, and so no target.
+void emit_options(CLI::App& app, Command& parsed) {
+  std::vector<std::pair<Text, std::optional<Target>>> targets;
+  Text descriptions;
+  for (const TargetEntry& each : known_targets()) {
+    targets.push_back({each.name, each.target});
+    descriptions += each.name + " (" + each.description + "), ";
+  }
+  targets.push_back({"html", std::nullopt});
+  CLI::App* const sub = command(
+      app, "emit", "Write algorithms for other runtimes",
+      "targets: " + descriptions +
+          "html (the page of 'show --html', of all points or of one)\n"
+          "A point that a target cannot express is not written: standard error has a line with the reason, "
+          "and the other points are written.\n"
+          "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of "
+          "time or memory, 130 interrupted (nothing is written)\n"
+          "example:\n  chorale emit f.json --target mpi -o out");
+  auto options = std::make_shared<EmitCommand>();
+  argument(sub, "result", options->file, "RESULT", "A result file");
+  choice<std::optional<Target>>(sub, "--target", options->target, targets, "What to write (msccl-xml)");
+  text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
+  only_point(sub, options->point);
+  by_rows(sub, compile_rows(), options->options);
+  // With a value or without: an epilogue that is only a slot has no expression.
+  sub->add_option_function<std::vector<Text>>(
+         "--epilogue",
+         [options](const std::vector<Text>& file) {
+           options->options.epilogue.emplace();
+           if (!file.empty()) options->epilogue = file.front();
+         },
+         "With the function in FILE on every sum (docs/formats.md, 'An epilogue'), and the "
+         "instructions that apply it; without FILE, with a slot for a function (json, dot)")
+      ->expected(0, 1)
+      ->option_text("[FILE]");
+  limits(sub, options->limits, "");
+  sub->final_callback([sub, options, &parsed] {
+    const std::optional<Target> target = options->target;
+    const auto is = [&](TargetForm form) { return target && entry_of(*target).form == form; };
+    only_for(sub, {"--in-place"}, target == Target::Mscclpp,
+             "--target mscclpp; the others choose it themselves");
+    only_for(sub, {"--channels"}, is(TargetForm::Blocks), "--target " + names_of(TargetForm::Blocks));
+    only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
+    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"}, is(TargetForm::Plan),
+             "--target " + names_of(TargetForm::Plan));
+    only_for(sub, {"--bytes"}, is(TargetForm::Replayed), "targets that a simulator replays");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

@@ -12,6 +12,7 @@
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
@@ -181,6 +182,40 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
   return outcome_of(command, std::move(result), supervisor, supervisor.stopped(), news);
+}
+
+void frontier_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "frontier", "Find the best trades of latency against bandwidth, and prove what can be proven",
+      Text(kSearchExitCodes) +
+          "\nexamples:\n  chorale frontier dgx1 allgather --json f.json\n"
+          "  chorale frontier torus:4x4 allgather --time-limit 5m --jobs 2\n"
+          "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
+          "  chorale frontier hub:8 broadcast --switches-multicast");
+  auto options = std::make_shared<FrontierCommand>();
+  search_settings(sub, options->search);
+  by_rows(sub, frontier_rows(), options->search.options);
+  text(sub, "--library", options->library, "FILE",
+       "Take the answer from this library if it has it, else search and keep it there");
+  text(
+      sub, "--repair", options->repair, "OLD",
+      "Begin with a result for the machine before --without-link, --degrade, ...: its schedules are patched, "
+      "and the old, patched and new rates are printed; a block is cut into as many chunks as it was, or "
+      "more");
+  size_model(sub, options->model);
+  sizes(
+      sub, options->bytes,
+      "Search for the fastest points for messages of these sizes, and print for each its time, each link by "
+      "its own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
+      "(1K:1G:32)");
+  sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
+  sub->final_callback([options, sub, &parsed] {
+    settle(options->search);
+    // A repair begins from another result, and its question would have to contain that.
+    if (!options->library.empty() && !options->repair.empty())
+      throw InputError("--library", "has no repaired answers", "drop it, or --repair");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

@@ -9,6 +9,7 @@
 #include "api/place.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
 #include "ir/enum_names.h"
 #include "ir/words.h"
 
@@ -58,6 +59,24 @@ Outcome perform(const HierarchyCommand& command, Supervisor&) {
   const Hierarchy machine = hierarchy(command.name, command.changes);
   if (command.json) return {.document = to_json(machine)};
   return {.text = in_words(machine)};
+}
+
+// `list` and `show` share a struct: without a name the machines are listed.
+void hierarchy_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
+                                kPlainExitCodes +
+                                    "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 "
+                                    "--json\n  chorale hierarchy show dgx-a100:4");
+  auto options = std::make_shared<HierarchyCommand>();
+  sub->require_subcommand(1);
+  CLI::App* const list = sub->add_subcommand("list", "The built-in machines that have levels");
+  list->final_callback([options, &parsed] { parsed = *options; });
+  CLI::App* const show = sub->add_subcommand("show", "One machine by its levels");
+  argument(show, "name", options->name, "NAME|FILE", "A machine ('chorale hierarchy list') or a JSON file");
+  show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
+  machine_changes(show, options->changes);
+  limits(show, options->limits, "");
+  show->final_callback([options, &parsed] { parsed = *options; });
 }
 
 }  // namespace chorale

@@ -83,4 +83,17 @@ Job job_of(const JobText& text) {
   return job;
 }
 
+// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
+void one_communication(CLI::App* sub, JobText& job) {
+  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
+  value(
+      sub, "--bytes", "SIZE",
+      "What every device contributes; of an allgather what it has in the end, all parts together (4G is 4 * "
+      "2^30; bandwidths are decimal)",
+      [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); });
+  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
+               "What is done over these axes; shift: each sends to the next along them (allreduce)");
+  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
+}
+
 }  // namespace chorale

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/option_kinds.h"
 #include "cli/options.h"
 
 namespace chorale {
@@ -17,5 +18,8 @@ std::vector<Axis> parse_axes(const std::string& text, bool open);
 
 // Throws InputError where something lacks, or a file and options exclude each other.
 Job job_of(const JobText&);
+
+// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
+void one_communication(CLI::App*, JobText&);
 
 }  // namespace chorale

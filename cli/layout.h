@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal.h"
 #include "ir/report.h"
 
 namespace chorale {
+
+// Where people read.
+
+// Columns of a line: those of COLUMNS, else those of the terminal on standard output, else 80.
+std::size_t text_width();
 
 using TableRows = std::vector<std::vector<std::string>>;  // the first is the head
 

@@ -5,16 +5,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "api/inputs.h"
 #include "api/report.h"
+#include "api/work_folder.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
-#include "cli/optimize_trial.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/collective_kind.h"
@@ -25,7 +32,91 @@
 #include "jobs/optimize.h"
 
 namespace chorale {
+
 namespace {
+
+// What --target preload wrote is tried here. 'chorale bench COLLECTIVE mpi' calls MPI's collective and checks
+// every element; with the preload library in front it calls Chorale's.
+constexpr int kMostTried = 32;  // processes on this host
+
+// Of this process, so that the trial runs the same build and not one that is installed.
+std::filesystem::path program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+// Both streams of a command, and whether it ended with 0.
+std::pair<std::string, bool> output_of(const std::string& command) {
+  std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {"", false};
+  std::string text;
+  std::array<char, 4096> some{};
+  for (std::size_t n; (n = std::fread(some.data(), 1, some.size(), pipe)) > 0;) text.append(some.data(), n);
+  return {text, pclose(pipe) == 0};
+}
+
+// The number before "collectives by Chorale", which the preload library reports at its end (CHORALE_LOG=1).
+std::optional<long long> calls_of(const std::string& text) {
+  const std::size_t end = text.find(" collectives by Chorale");
+  if (end == std::string::npos) return std::nullopt;
+  std::size_t begin = end;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1]))) --begin;
+  if (begin == end) return std::nullopt;
+  return std::stoll(text.substr(begin, end - begin));
+}
+
+// What the preload library has a function of MPI for (preload/).
+bool replaces(CollectiveKind kind) {
+  using Kind = CollectiveKind;
+  static constexpr std::array kReplaced = {Kind::AllReduce, Kind::Allgather, Kind::ReduceScatter,
+                                           Kind::Alltoall,  Kind::Broadcast, Kind::Reduce};
+  return std::ranges::find(kReplaced, kind) != kReplaced.end();
+}
+
+// Beside the program in a build tree and in a package; Debian's folders have the name of the processor.
+std::string preload_folder() {
+  for (const char* const folder : {"../lib", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu"}) {
+    std::error_code error;
+    const std::filesystem::path path =
+        std::filesystem::weakly_canonical(program().parent_path() / folder, error);
+    if (!error && std::filesystem::exists(path / "libchorale-mpi-preload.so", error)) return path.string();
+  }
+  return "";
+}
+
+// Reasons not to try, in words for the report. None of them is an error: the files are written in any case.
+std::string why_not(int ranks, const std::vector<Collective>& collectives) {
+  if (preload_folder().empty()) return "libchorale-mpi-preload.so is not beside this program: build all";
+  if (ranks > kMostTried) return fmt::format("{} processes are many for one host", ranks);
+  if (!output_of("command -v mpirun").second) return "there is no mpirun here";
+  for (const Collective& collective : collectives)
+    if (!replaces(collective.kind)) return "the preload library leaves " + name_of(collective) + " to MPI";
+  return "";
+}
+
+// One line: "tried: 4 processes, every element right, 24 calls by Chorale's algorithms", or why it was not
+// tried. `script` is the file that starts a program with the library. One iteration of each of three sizes (1K, 8K, 64K), killed after a minute: it shows that the library is
+// taken and that its results are right, and not how fast it is.
+std::string tried(const std::string& script, int ranks, const std::vector<Collective>& collectives) {
+  if (const std::string reason = why_not(ranks, collectives); !reason.empty()) return "not tried: " + reason;
+  long long calls = 0;
+  for (const Collective& collective : collectives) {
+    const std::string root = is_rooted(collective.kind) ? fmt::format(" -r {}", collective.root) : "";
+    const auto [text, good] = output_of(fmt::format(
+        "CHORALE_LOG=1 MPIRUN='mpirun --oversubscribe' timeout -s KILL 60 sh {} {} bench {} mpi{} -b 1K -e "
+        "64K -f 8 -n 1 -w 0",
+        quoted_for_shell(script), quoted_for_shell(program().string()), name_of(collective), root));
+    const std::optional<long long> found = good ? calls_of(text) : std::nullopt;
+    if (!found)
+      return fmt::format("not tried: {} did not run under mpirun here: sh {} shows why", name_of(collective),
+                         script);
+    if (*found == 0)
+      return fmt::format("tried: {} was passed on to MPI (CHORALE_LOG=1)", name_of(collective));
+    calls += *found;
+  }
+  return fmt::format("tried: {}, every element right, {} by Chorale's algorithms",
+                     counted(ranks, "process", "processes"), counted(calls, "call"));
+}
 
 // A line of the log: the smallest and the largest size.
 std::string log_line(const Optimized& answer, double seconds) {
@@ -122,7 +213,8 @@ class Work {
     Outcome outcome;
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
-      outcome.text += (outcome.text.empty() ? "" : "\n") + heading(answer.result) + text_of(report_of(answer));
+      outcome.text +=
+          (outcome.text.empty() ? "" : "\n") + heading(answer.result) + text_of(report_of(answer));
       // Without a schedule: impossible only if the search was complete. Of several what is undecided counts.
       const bool impossible = answer.rows.empty() && answer.result.complete;
       if (impossible && outcome.exit_code == kFound)
@@ -199,6 +291,64 @@ class Work {
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   return Work(command, supervisor).run();
+}
+
+// Targets are those of 'emit' that choose by size or are loaded by it; json, dot and traces for simulators
+// are of one schedule, and are left out.
+
+namespace {
+
+void destination(CLI::App* sub, OptimizeCommand& options) {
+  directory_to_write(
+      sub, "-o,--output", options.directory,
+      "Write there the result, a page with the figure, and a program for all sizes, with a README");
+  std::vector<std::pair<Text, std::optional<Target>>> targets;
+  for (const TargetEntry& entry : known_targets())
+    if (entry.form == TargetForm::Program || entry.form == TargetForm::Plan)
+      targets.emplace_back(entry.name, entry.target);
+  targets.emplace_back("preload", std::nullopt);
+  choice<std::optional<Target>>(sub, "--target", options.target, targets,
+                                "What the program is for, or preload: programs as they are, whose MPI "
+                                "collectives are replaced; tried where mpirun is (mpi)");
+}
+
+}  // namespace
+
+void optimize_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "optimize", "The fastest algorithm found for each message size: time, bound, speedup, program",
+      "Sizes are those of messages, as nccl-tests counts them. Times are by the alpha-beta model,\n"
+      "each link by its own numbers; baselines are timed by the same. A row of 100.0 % of the bound\n"
+      "is proven to be the fastest; where one is not, the exit code is 3, with or without a limit.\n"
+      "exit codes: 0 all rows proven, 3 some unproven, 20 impossible, 130 interrupted, 2 bad input\n"
+      "examples:\n  chorale optimize dgx1 allreduce\n"
+      "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
+      "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
+  auto options = std::make_shared<OptimizeCommand>();
+  machine_and_collective(sub, options->question, false);
+  rising_sizes(sub, options->asked.message_bytes,
+               "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
+  text(sub, "--log", options->log, "FILE",
+       "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
+       "collective; its sizes are those of the table if --sizes is not given");
+  baselines(sub, options->asked.baselines);
+  duration(sub, "--search-time", options->search_time,
+           "Search each collective for all of T (30s, or less where the search ends by itself)");
+  destination(sub, *options);
+  file_to_write(sub, "--json", options->json, "Write the table there");
+  file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");
+  {
+    const Heading heading(sub, "Limits and progress");
+    integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  }
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] {
+    // A log and a figure are of one collective; without a name five are searched.
+    if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
+      throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

@@ -254,4 +254,58 @@ void progress(CLI::App* app, ShowProgress& target) {
       "Show progress on standard error even if it is not a terminal");
 }
 
+void only_point(CLI::App* sub, std::optional<int>& point) {
+  integer(sub, "--point", point, 0, INT_MAX, "N", "Only the point of this number (all of the frontier)");
+}
+
+void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names, const Text& op_names) {
+  using Type = ElementType;
+  using Op = ReduceOp;
+  choice<std::vector<Type>>(sub, type_names, options.types,
+                            {{"float", {Type::Float32}},
+                             {"double", {Type::Float64}},
+                             {"half", {Type::Float16}},
+                             {"bfloat16", {Type::Bfloat16}},
+                             {"int8", {Type::Int8}},
+                             {"uint8", {Type::Uint8}},
+                             {"int", {Type::Int32}},
+                             {"uint32", {Type::Uint32}},
+                             {"long", {Type::Int64}},
+                             {"uint64", {Type::Uint64}},
+                             {"int32", {Type::Int32}},
+                             {"int64", {Type::Int64}},
+                             {"all",
+                              {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
+                               Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
+                            "Type of the elements (float)");
+  std::vector<std::pair<Text, std::vector<Op>>> ops;
+  std::vector<Op> all;
+  for (int i = 0; i < kReduceOps; ++i) {
+    all.push_back(static_cast<Op>(i));
+    ops.push_back({to_string(all.back()), {all.back()}});
+  }
+  ops.push_back({"all", all});
+  choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
+}
+
+void search_settings(CLI::App* app, SearchSettings& search) {
+  machine_and_collective(app, search.question);
+  result_file(app, search.json);
+  {
+    const Heading heading(app, "The search");
+    by_rows(app, search_rows(), search.options);
+  }
+  memory_limit(app, search.limits);
+  progress(app, search.progress);
+}
+
+Text flag_of(const OptionWords& words) {
+  return Text(words.option);
+}
+
+void settle(SearchSettings& search) {
+  require_consistent(search.options, flag_of);
+  search.limits.time = search.options.time_limit;
+}
+
 }  // namespace chorale

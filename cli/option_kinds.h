@@ -189,4 +189,26 @@ void compile_options(CLI::App&, Command& parsed);
 void tune_options(CLI::App&, Command& parsed);
 void completion_options(CLI::App&, Command& parsed);
 
+// Only one point of a result file.
+void only_point(CLI::App*, std::optional<int>& point);
+
+// Types and operations that are run. Names are those of nccl-tests and, for integers, those of Chorale's files
+// as well. "all" measures one after the other. `bench` spells the options as nccl-tests does, so their names are
+// the caller's.
+void types_and_ops(CLI::App*, RunOptions&, const Text& type_names = "--type", const Text& op_names = "--op");
+
+// What synthesize and frontier share.
+inline constexpr const char* kSearchExitCodes =
+    "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
+    "2 bad input";
+void search_settings(CLI::App*, SearchSettings&);
+
+// The name of an option in an error: "--max-chunks" here, the keyword max_chunks in Python.
+Text flag_of(const OptionWords&);
+
+// When all options are read. Conditions between options of a search are stated in ir/search_options.h, for
+// the command line, Python and library specifications alike. The time limit of the search is that of the
+// command.
+void settle(SearchSettings&);
+
 }  // namespace chorale

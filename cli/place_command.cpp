@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/job_text.h"
+#include "cli/option_kinds.h"
 #include "cli/parse.h"
 #include "cli/ranking_words.h"
 #include "cli/supervisor.h"
@@ -161,6 +162,58 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   supervisor.take_floor();
   // A ranking that is whole is not cut short, even if the limit came while its last matrix was priced.
   return outcome_of(command, ranking, is_whole(ranking) ? Stopped::No : supervisor.stopped());
+}
+
+// Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
+// text here (cli/place_command.cpp).
+void place_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
+      "exit codes: 0 ranked, 3 not all placements were priced, 130 interrupted (what was priced is ranked), "
+      "2 bad input\n"
+      "examples:\n"
+      "  chorale place a100:4 --axes data=4,tensor=16 --reduce tensor --bytes 4GB\n"
+      "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data --bytes 1G\n"
+      "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html\n"
+      "  chorale place a100:4 --job examples/gpt-22b-sizes.json --devices all");
+  auto options = values_of<PlaceCommand>(sub, parsed);
+  argument(sub, "hierarchy", options->hierarchy, "HIERARCHY",
+           "A machine that has levels ('chorale hierarchy list'), or a JSON file");
+  machine_changes(sub, options->changes);
+  text(sub, "--axes", options->axes, "NAME=N,...",
+       "Parallel axes; their sizes multiply to the number of devices. With a job template a size may be "
+       "left out: tensor=8,data");
+  text(sub, "--devices", options->devices, "all|N", "How many devices of the machine the job takes (all)");
+  one_communication(sub, *options);
+  text(sub, "--job", options->job, "FILE",
+       "Axes and weighted reductions from a file, instead of these; a template leaves sizes to be chosen "
+       "(docs/placement.md)");
+  by_rows(sub, place_rows(), options->options);
+  text(sub, "--inside", options->inside, "AXIS=LEVEL ...", "The axis stays inside one unit of the level");
+  text(sub, "--order", options->order, "AXIS<AXIS ...", "The first axis lies nowhere outside of the second");
+  text(sub, "--memory", options->memory, "LEVEL:AXIS,...:BYTES:ROOM ...",
+       "A unit of the level has ROOM for its different shards of the axes, of BYTES each");
+  text(sub, "--strategy", options->strategy, "TEXT",
+       "Compare this strategy, written as strategies are printed: is it valid, and how much slower than the "
+       "best?");
+  value(sub, "--present", "ORDER",
+        "How far off is the placement of today? The order of the axes in the mesh over the devices, the "
+        "first the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each "
+        "rank (0,2,1,3)",
+        [options](const Text& t) {
+          // An empty text is what the command takes for "not given".
+          if (t.empty()) throw InputError("--present", "is empty", "give the order of the axes: data,tensor");
+          options->present = t;
+        });
+  sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
+  limits(sub, options->limits, " and rank what was priced");
+  progress(sub, options->progress);
+  file_to_write(sub, "--json", options->json, "Write the ranking there");
+  file_to_write(sub, "--html", options->html, "Write a page that draws the groups of every step");
+  directory_to_write(
+      sub, "--emit", options->emit,
+      "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
+      "order, a rank file");
 }
 
 }  // namespace chorale

@@ -10,8 +10,9 @@
 #include "api/run.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "cli/supervisor.h"
-#include "cli/tally.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/words.h"
@@ -126,6 +127,39 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     }
   }
   return {.text = text};
+}
+
+// `program` verifies any lowered program, so it asks for no point and no collective.
+void program_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "program", "Verify a lowered program, Chorale's or another's, and run it",
+      "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
+      "of MSCCL++. Every mode that it claims is verified: the first two with "
+      "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
+      "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
+      "program, 3 out of time or memory, 4 right only if relaxed signals order data, 130 interrupted\n"
+      "examples:\n"
+      "  chorale classic ring_allreduce ring:4 --json ring.json\n"
+      "  chorale emit ring.json\n"
+      "  chorale program ring_4_allreduce_0.xml --sizes 1K:1M:32\n"
+      "  chorale program ring_4_allreduce_0.xml --topology ring:4");
+  auto options = std::make_shared<ProgramCommand>();
+  argument(sub, "file", options->file, "FILE", "A program");
+  sizes(sub, options->options.bytes,
+        "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
+  text(sub, "--topology", options->topology, "MACHINE",
+       "Estimate its time there instead of running it, link by link; 1M if there is no --sizes");
+  machine_changes(sub, options->changes);
+  types_and_ops(sub, options->options);
+  integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
+  by_rows(sub, run_rows(), options->options);
+  limits(sub, options->limits, " and report what was verified");
+  sub->final_callback([sub, options, &parsed] {
+    only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
+             !options->options.bytes.empty() && options->topology.empty(),
+             "runs, with --sizes and without --topology");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

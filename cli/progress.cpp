@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/terminal.h"
+#include "cli/layout.h"
 #include "ir/shown.h"
 
 namespace chorale {

@@ -7,6 +7,7 @@
 
 #include "api/report.h"
 #include "ir/frontier.h"
+#include "ir/topology.h"
 
 namespace chorale {
 
@@ -43,5 +44,14 @@ const Point* fastest_rate(const Result&);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);
+
+// Numbers as people read them.
+
+// "0-3, 7".
+std::string ranges(std::vector<int> sorted_numbers);
+
+// What claims about the machine presuppose: "; its switches multicast, and what is proven holds for such"; or
+// nothing.
+std::string under_abilities(const Topology&);
 
 }  // namespace chorale

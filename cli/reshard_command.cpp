@@ -7,6 +7,7 @@
 #include "api/reshard.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
@@ -40,6 +41,31 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   outcome.exit_code = cut ? exit_code_of(stopped) : found.points.empty() ? kUndecided : kFound;
   if (!command.result.empty()) deliver(command.result, to_json(found), outcome);
   return outcome;
+}
+
+// The schedules are a result like that of a search, so emit, run, simulate, show and check take them.
+void reshard_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",
+              "Layouts are meshes with DTensor's placements (docs/placement.md). The result is\n"
+              "one of a collective: emit, run, simulate, show and check take it.\n"
+              "exit codes: 0 found, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "examples:\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --result r.json\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --emit plan");
+  auto options = values_of<ReshardCommand>(sub, parsed);
+  argument(sub, "machine", options->machine, "MACHINE",
+           "A machine ('chorale topology list'), or a file of one");
+  argument(sub, "file", options->file, "FILE", "Layouts and tensors, as JSON (docs/formats.md)");
+  machine_changes(sub, options->changes);
+  duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
+  limits(sub, options->limits, "");
+  file_to_write(sub, "--json", options->json, "Write times, NIC seconds and bytes per link there");
+  file_to_write(sub, "--result", options->result,
+                "Write the schedules and bounds there, for emit, run, check");
+  directory_to_write(
+      sub, "--emit", options->emit,
+      "Write the plan there, and a program of torch.distributed that does it and checks every byte");
 }
 
 }  // namespace chorale

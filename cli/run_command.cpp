@@ -9,8 +9,9 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "cli/supervisor.h"
-#include "cli/tally.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
@@ -98,6 +99,42 @@ Outcome perform(const RunCommand& command, Supervisor& supervisor) {
     throw InputError(fmt::format("--transport {}", executor.name), "this process was not started by mpirun",
                      fmt::format("use mpirun -n {} chorale run ...", result.topology.ranks));
   return run_all(command, result, join_processes().get(), supervisor);
+}
+
+void run_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "run", "Execute schedules on real data and check every element",
+              "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
+              "interrupted\n"
+              "examples:\n  chorale run f.json --sizes 1K:64M:4\n"
+              "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
+  auto options = values_of<RunCommand>(sub, parsed);
+  argument(sub, "result", options->file, "RESULT", "A result file");
+  sizes(sub, options->options.bytes,
+        "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
+        "(1K:1M:32)");
+  std::vector<std::pair<Text, Executor>> executors;
+  std::vector<Text> ranks;
+  for (const ExecutorEntry& each : known_executors()) {
+    executors.emplace_back(each.name, each.executor);
+    ranks.emplace_back(each.ranks);
+  }
+  choice<Executor>(sub, "--transport", options->transport, executors,
+                   "What ranks are: " + joined(ranks) + " (threads)");
+  types_and_ops(sub, options->options);
+  by_rows(sub, run_rows(), options->options);
+  sub->add_flag("--in-place", options->in_place,
+                "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
+  text(sub, "--epilogue", options->epilogue, "FILE",
+       "A function that follows every sum (docs/formats.md, 'An epilogue'), over tensors of test numbers");
+  value(sub, "--point", "N|all",
+        "The point of this number, or all of the frontier (for each size the one that should be the fastest)",
+        [options](const Text& t) {
+          options->all_points = t == "all";
+          if (!options->all_points)
+            options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+        });
+  limits(sub, options->limits, " and print what was measured");
 }
 
 }  // namespace chorale

@@ -6,7 +6,8 @@
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/ranking_file.h"
+#include "cli/option_kinds.h"
+#include "cli/ranking_words.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/files.h"
@@ -23,7 +24,7 @@ struct Shown {
 };
 
 // Once stopped, without what would have to be simulated or drawn for long.
-Shown shown(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
+Shown shown_result(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   const BestSizes sizes = best_sizes(result, command.model, supervisor.stop());
   bool whole = sizes.timed;
@@ -61,13 +62,34 @@ Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   if (is_ranking(read_file(command.file))) return show_ranking_file(command);
   const Result result = read_sound_result(command.file);
   supervisor.publish([&command, result, &supervisor](Stopped stopped) {
-    Outcome outcome = delivered(command, shown(command, result, supervisor));
+    Outcome outcome = delivered(command, shown_result(command, result, supervisor));
     outcome.exit_code = exit_code_of(stopped);
     return outcome;
   });
-  Shown made = shown(command, result, supervisor);
+  Shown made = shown_result(command, result, supervisor);
   supervisor.take_floor();
   return delivered(command, std::move(made));
+}
+
+void show_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(app, "show", "Print a result or a ranking step by step, or as an HTML report",
+                                kPlainExitCodes +
+                                    "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
+                                    "--html f.html\n  chorale show f.json --sizes 1K:1G:32");
+  auto options = std::make_shared<ShowCommand>();
+  argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
+  file_to_write(sub, "--html", options->html,
+                "Write one self-contained page instead: the machine, the schedules, the frontier");
+  integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
+  size_model(sub, options->model);
+  sizes(sub, options->bytes,
+        "Print the fastest point for messages of these sizes instead, as 'frontier --sizes'");
+  file_to_write(sub, "--json", options->json, "Write that there, too");
+  limits(sub, options->limits, "");
+  sub->final_callback([sub, options, &parsed] {
+    only_for(sub, {"--json"}, !options->bytes.empty(), "--sizes");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -69,6 +70,22 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
   supervisor.take_floor();
   // A limit that came after the last time has cut nothing.
   return reported(command, result, answer, answer.rows.size() == all ? Stopped::No : supervisor.stopped());
+}
+
+void simulate_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "simulate", "Times by SimGrid, a simulator of others, beside what is predicted",
+      "Writes what 'emit --target simgrid' writes into a temporary directory and replays it with "
+      "smpirun\n(Debian: libsimgrid-dev). Sizes are those of messages, as nccl-tests counts them.\n"
+      "exit codes: 0 simulated, 2 bad input, or no smpirun, 3 out of time or memory, 130 interrupted\n"
+      "example:\n  chorale simulate f.json --sizes 1K:64M:8");
+  auto options = values_of<SimulateCommand>(sub, parsed);
+  argument(sub, "result", options->file, "RESULT", "A result file");
+  sizes(sub, options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
+  only_point(sub, options->point);
+  file_to_write(sub, "--json", options->json, "Write the table there");
+  limits(sub, options->limits, " and print what was simulated");
+  progress(sub, options->progress);
 }
 
 }  // namespace chorale

@@ -5,6 +5,7 @@
 #include "api/search.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
@@ -85,6 +86,27 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   SynthesisResult answer = synthesize(topology, collective, command.asked, options);
   supervisor.take_floor();
   return outcome_of(command, std::move(answer), supervisor, supervisor.stopped());
+}
+
+void synthesize_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "synthesize", "Find one schedule within a budget, or prove that there is none",
+      "Without --steps the fewest that are possible are taken; without --rounds the fewest for these steps.\n"
+      "AllReduce is synthesized directly here; 'frontier' also composes it from ReduceScatter and "
+      "Allgather.\n" +
+          Text(kSearchExitCodes) +
+          "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
+          "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
+  auto options = std::make_shared<SynthesizeCommand>();
+  search_settings(sub, options->search);
+  choice<Engine>(
+      sub, "--engine", options->search.options.synthesis.engine, engines(),
+      "sat: Chorale's; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
+  by_rows(sub, synthesis_rows(), options->asked);
+  sub->final_callback([options, &parsed] {
+    settle(options->search);
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

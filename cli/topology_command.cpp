@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <ranges>
 
@@ -14,15 +17,76 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/option_kinds.h"
+#include "cli/python_command.h"
 #include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "library/groups.h"
+#include "topology/import/import.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 #include "topology/text.h"
 
 namespace chorale {
+
+// The machine that this runs on, by files that the environment names and what api/machines.h finds by itself.
+
+namespace {
+
+constexpr const char* kVirtualTopology =
+    "/var/run/nvidia-topologyd/virtualTopology.xml";  // of a cloud's machine
+
+// Files that NCCL reads or writes here.
+std::vector<std::string> nccl_files() {
+  std::vector<std::string> paths;
+  // In this order: what NCCL has written of this machine, what it is given to read, and what a daemon puts
+  // into virtual machines of clouds.
+  for (const char* variable : {"NCCL_TOPO_DUMP_FILE", "NCCL_TOPO_FILE"})
+    if (const char* const path = std::getenv(variable); path != nullptr && *path != '\0')
+      paths.emplace_back(path);
+  paths.emplace_back(kVirtualTopology);
+  std::error_code error;
+  std::erase_if(paths,
+                [&](const std::string& path) { return !std::filesystem::is_regular_file(path, error); });
+  return paths;
+}
+
+}  // namespace
+
+Outcome perform(const DiscoverCommand& command, Supervisor&) {
+  // `lacked` has the sources before the one that was taken, and why each was not.
+  const DiscoveredMachine found = discover_machine(nccl_files(), command.question);
+  Outcome outcome{.text = found.machine.report};
+  if (!found.lacked.empty()) outcome.text += "tried before: " + found.lacked + "\n";
+  if (!command.output.empty()) deliver(command.output, to_json(found.machine.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, found.machine.json, outcome);
+  return outcome;
+}
+
+// Files are read here and handed over with their names, which errors cite. What other synthesizers and
+// simulators describe is converted by the Python package first (python/chorale/import_research.py).
+Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
+  std::vector<NamedText> files;
+  for (const std::string& path : command.files) files.push_back({path, read_file(path)});
+  if (files.size() == 1 && is_of_research(files.front())) {
+    const std::string& path = files.front().path;
+    const Outcome converted = done_in_python(
+        path, "import_research",
+        fmt::format(R"({{"file":{},"nodes":{}}})", quoted(path), command.question.nodes), supervisor);
+    if (converted.document.empty()) return converted;
+    files.front().text = converted.document;
+  }
+  const ImportedMachine import = import_machine(files, command.question);
+  // The report states what was read, assumed and fitted; its JSON is a file of its own beside the machine.
+  Outcome outcome{.text = import.report};
+  if (!command.output.empty()) deliver(command.output, to_json(import.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, import.json, outcome);
+  return outcome;
+}
+
 namespace {
 
 std::string known_topologies() {
@@ -110,6 +174,95 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
       break;
   }
   return outcome;
+}
+
+namespace {
+
+void list_options(CLI::App* sub, Command& parsed) {
+  CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
+  list->final_callback([&parsed] { parsed = TopologyCommand(); });
+}
+
+void show_machine_options(CLI::App* sub, Command& parsed) {
+  auto options = std::make_shared<TopologyCommand>();
+  CLI::App* const show = command(*sub, "show", "One machine: its links, limits, degrees, diameter",
+                                 kPlainExitCodes +
+                                     "examples:\n  chorale topology show dgx1\n"
+                                     "  chorale topology show torus:4x4 --dot | neato -Tsvg > torus.svg\n"
+                                     "  chorale topology show dgx2 --json > mine.json\n"
+                                     "  chorale topology show dgx1 --without-link 0-1 --html m.html\n"
+                                     "  chorale topology show leaf-spine:2x2x1 --switches-reduce");
+  argument(show, "machine", options->name, "NAME|FILE", "A machine ('chorale topology list') or a JSON file");
+  machine_changes(show, options->changes);
+  using Form = TopologyCommand::Form;
+  CLI::Option* const dot = show->add_flag_callback(
+      "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
+  CLI::Option* const json = show->add_flag_callback(
+      "--json", [options] { options->form = Form::Json; }, "In the format that is read back");
+  json->excludes(dot);
+  show->add_flag_callback(
+          "--levels", [options] { options->form = Form::Levels; },
+          "Its levels as JSON: the groups of each, and a group as a machine (docs/formats.md)")
+      ->excludes(dot)
+      ->excludes(json);
+  file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
+  limits(show, options->limits, "");
+  show->final_callback([options, &parsed] {
+    // --dot, --json and --levels print on standard output without naming it, so require_one_document does not
+    // see them.
+    if (options->html == "-" && options->form != Form::Text)
+      throw InputError("--html", "standard output cannot hold two files", "give the page a name");
+    parsed = *options;
+  });
+}
+
+// The files that an import and a discovery write, and the options that both have (ir/machine_changes.h).
+template <typename Options>
+void imported_options(CLI::App* app, Options& options) {
+  file_to_write(app, "-o,--output", options.output, "Write the machine there");
+  file_to_write(app, "--json", options.json, "Write what was read, assumed and fitted there");
+  by_rows(app, import_rows(), options.question);
+}
+
+void discover_options(CLI::App* sub, Command& parsed) {
+  CLI::App* const discover =
+      command(*sub, "discover", "The machine that this runs on",
+              "Asks files that NCCL_TOPO_DUMP_FILE and NCCL_TOPO_FILE name or a cloud has put\n"
+              "here, then 'nvidia-smi topo -m', then hwloc; the first with a GPU is taken.\n" +
+                  kPlainExitCodes);
+  auto options = values_of<DiscoverCommand>(discover, parsed);
+  imported_options(discover, *options);
+  limits(discover, options->limits, "");
+}
+
+void import_options(CLI::App* sub, Command& parsed) {
+  CLI::App* const of_files =
+      command(*sub, "import", "Read a machine from files of NCCL, nvidia-smi, hwloc and others",
+              "Formats: NCCL's and RCCL's topology XML, 'nvidia-smi topo -m', hwloc's XML, JSON of\n"
+              "msccl-tools, TACCL and TE-CCL, ASTRA-sim's networks. Several files are nodes.\n" +
+                  kPlainExitCodes +
+                  "examples:\n  chorale topology import examples/node.xml -o node.json\n"
+                  "  chorale topology import examples/node.xml --nodes 4 -o four.json\n"
+                  "  chorale topology import examples/node.xml --json report.json");
+  auto options = values_of<ImportCommand>(of_files, parsed);
+  argument(of_files, "files", options->files, "FILE...", "What describes the machine, or a node each");
+  imported_options(of_files, *options);
+  limits(of_files, options->limits, "");
+}
+
+}  // namespace
+
+void topology_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "topology", "List the machines, show one, or read one from other programs' files",
+              kPlainExitCodes +
+                  "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                  "  chorale topology import examples/node.xml -o node.json");
+  sub->require_subcommand(1);
+  list_options(sub, parsed);
+  show_machine_options(sub, parsed);
+  import_options(sub, parsed);
+  discover_options(sub, parsed);
 }
 
 }  // namespace chorale
