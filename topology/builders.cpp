@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/limits.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -55,7 +56,6 @@ namespace {
 // One unit of bandwidth everywhere: 25 GB/s, one NVLink 2 or 3 or one 200 Gb/s NIC, 4e-5 microseconds per
 // byte.
 constexpr double kNvlinkAlpha = 0.7, kNicAlpha = 5.0, kUnitBeta = 4e-5;
-constexpr int kMostRanks = 4096;
 constexpr int kMostLinks = 1'000'000;
 
 Link nvlink(Rank src, Rank dst, int bandwidth) {
