@@ -15,7 +15,7 @@ page() {  # HELP COMMAND...
   for line in "$@"; do name+=-$line; done
   local below
   below=$("$chorale" __complete "$@" "" | grep $'\t' || true)
-  { echo "[see also]"; cut -f1 <<<"$below" | sed "s/..*/.BR $name-& (1)/; s/^$/.BR ${name%-*} (1)/"; } >"$folder/include"
+  { echo "[see also]"; cut -f1 <<<"$below" | sed "s/..*/.BR $name-& (1)/; s/^$/.BR ${name%-*} (1)/; s/-/\\\\-/g"; } >"$folder/include"
   help2man --no-info --version-string "${version#* }" --source "$version" --name "$help" --include "$folder/include" \
     "$chorale${*:+ $*}" |
     sed -E -e 's/^(\.TH )\S+ "1" "[^"]*"/\1'"${name^^}"' 1 ""/' -e "s/^chorale( $*)? \\\\- /$name \\\\- /" >"$folder/$name.1"

@@ -37,9 +37,9 @@ for line in run("dpkg-deb", "--contents", str(package)).splitlines():
 soname = ".".join(version.split(".")[:2])
 for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so.{soname}", f"usr/lib/libchorale.so.{version}", "usr/lib/libchorale-z3.so",
              "usr/lib/libchorale-sqlite.so", "usr/lib/libchorale-mpi-preload.so", "usr/include/chorale/chorale.h", "usr/include/chorale/chorale_c.h",
-             "usr/include/chorale/mpi.h", "usr/lib/pkgconfig/chorale.pc", "usr/lib/cmake/chorale/choraleConfig.cmake", "usr/share/man/man1/chorale.1",
-             "usr/share/man/man1/chorale-library-build.1", "usr/share/bash-completion/completions/chorale",
-             "usr/share/zsh/vendor-completions/_chorale"):
+             "usr/include/chorale/mpi.h", "usr/lib/pkgconfig/chorale.pc", "usr/lib/cmake/chorale/choraleConfig.cmake", "usr/share/bash-completion/completions/chorale",
+             "usr/share/zsh/vendor-completions/_chorale",
+             *(["usr/share/man/man1/chorale.1", "usr/share/man/man1/chorale-library-build.1"] if shutil.which("help2man") else [])):
     assert path in files, (path, sorted(files))
 # Of Python there are the modules that the program runs, and nothing compiled.
 others = [path for path in files if not path.startswith("usr/share/chorale/python/")]
