@@ -1,5 +1,5 @@
-// The tuner (tensor/tuner/tune.h) for a machine: priced by its algorithms, and measured by compiling and running
-// schedules.
+// The tuner (tensor/tuner/tune.h) for a machine: priced by its algorithms, and measured by compiling and
+// running schedules.
 #pragma once
 
 #include <atomic>

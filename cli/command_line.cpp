@@ -24,8 +24,8 @@ std::string description(const std::string& text, std::size_t column) {
 
 // Help texts as CLI11 makes them, laid out to the width, with the names of values as their descriptions have
 // them. CLI11 lays out lines of any length and indents descriptions to one column; the overrides break
-// descriptions at the width of the terminal, and show a value by its option_text, so that type_name is free for
-// completion.
+// descriptions at the width of the terminal, and show a value by its option_text, so that type_name is free
+// for completion.
 class HelpFormatter : public CLI::Formatter {
  public:
   // The name of a positional argument is what stands for its value: TOPOLOGY, not topology.

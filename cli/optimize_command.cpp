@@ -95,8 +95,9 @@ std::string why_not(int ranks, const std::vector<Collective>& collectives) {
 }
 
 // One line: "tried: 4 processes, every element right, 24 calls by Chorale's algorithms", or why it was not
-// tried. `script` is the file that starts a program with the library. One iteration of each of three sizes (1K, 8K, 64K), killed after a minute: it shows that the library is
-// taken and that its results are right, and not how fast it is.
+// tried. `script` is the file that starts a program with the library. One iteration of each of three sizes
+// (1K, 8K, 64K), killed after a minute: it shows that the library is taken and that its results are right,
+// and not how fast it is.
 std::string tried(const std::string& script, int ranks, const std::vector<Collective>& collectives) {
   if (const std::string reason = why_not(ranks, collectives); !reason.empty()) return "not tried: " + reason;
   long long calls = 0;

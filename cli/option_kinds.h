@@ -192,9 +192,9 @@ void completion_options(CLI::App&, Command& parsed);
 // Only one point of a result file.
 void only_point(CLI::App*, std::optional<int>& point);
 
-// Types and operations that are run. Names are those of nccl-tests and, for integers, those of Chorale's files
-// as well. "all" measures one after the other. `bench` spells the options as nccl-tests does, so their names are
-// the caller's.
+// Types and operations that are run. Names are those of nccl-tests and, for integers, those of Chorale's
+// files as well. "all" measures one after the other. `bench` spells the options as nccl-tests does, so their
+// names are the caller's.
 void types_and_ops(CLI::App*, RunOptions&, const Text& type_names = "--type", const Text& op_names = "--op");
 
 // What synthesize and frontier share.

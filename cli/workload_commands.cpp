@@ -1,6 +1,6 @@
 // Tensor programs: transformed, tuned, compiled. The search over schedules may end complete, by its own limit
-// of candidates, or by a limit of the command; a schedule that failed when it was measured is a wrong answer of
-// ours, and decides the exit code.
+// of candidates, or by a limit of the command; a schedule that failed when it was measured is a wrong answer
+// of ours, and decides the exit code.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // A function of elements: numbers, operators, and what is given for each element. Functions that follow sums
-// (ir/epilogue.h) and the pointwise operations of workloads (tensor/language/workload.h) are such. C++17: kernels on GPUs
-// go through its nodes, too (runtime/device/stack_function.h).
+// (ir/epilogue.h) and the pointwise operations of workloads (tensor/language/workload.h) are such. C++17:
+// kernels on GPUs go through its nodes, too (runtime/device/stack_function.h).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Block programs, and epilogues. An operation that MSCCL has a name for is written by it, with src and dst; others with
-// their operands and results. A program that is too large is refused before anything is made of it.
+// Block programs, and epilogues. An operation that MSCCL has a name for is written by it, with src and dst;
+// others with their operands and results. A program that is too large is refused before anything is made of
+// it.
 #include <algorithm>
 
 #include "ir/block_program.h"
@@ -47,7 +48,8 @@ std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const 
           fmt::format("\"operands\": {}", lines_of(epilogue.operands, indent, OperandFields()))};
 }
 
-// The expression is a text, so that people can write it; it is parsed after the operands, whose names it uses.
+// The expression is a text, so that people can write it; it is parsed after the operands, whose names it
+// uses.
 Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) {
   constexpr std::size_t kMostExpressionText = 1 << 16;
   Epilogue epilogue;

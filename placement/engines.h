@@ -23,9 +23,9 @@ struct StrategySet {
 };
 
 // levels >= 1, each of size 2; with instructions of these groupings alone (their operations do not count;
-// none: of all). The solver of PlaceEngine::Sat or Smt (with Sat, this SAT solver) is asked length by length; what it finds is blocked
-// and it is asked again, until it refutes that there is more. Under Rules::Paper a detour is blocked with
-// everything that begins like it.
+// none: of all). The solver of PlaceEngine::Sat or Smt (with Sat, this SAT solver) is asked length by length;
+// what it finds is blocked and it is asked again, until it refutes that there is more. Under Rules::Paper a
+// detour is blocked with everything that begins like it.
 StrategySet find_strategies(int levels, Rules, int most_instructions, PlaceEngine, const SolveLimits& = {},
                             const std::vector<StrategyInstruction>& groupings = {}, Solver = Solver::Cadical,
                             const std::string& ipasir = "");

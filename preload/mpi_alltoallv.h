@@ -1,6 +1,6 @@
 // MPI_Alltoallv by a plan made when it is called: ranks gather the counts of all, plan alike
-// (runtime/alltoallv/plan.h), and carry the plan out together. It needs no algorithms, only the rates of nodes and of
-// their NICs.
+// (runtime/alltoallv/plan.h), and carry the plan out together. It needs no algorithms, only the rates of
+// nodes and of their NICs.
 //
 // Where direct sends are predicted to be the fastest, or what a plan would save is less than planning takes,
 // MPI does the call: every rank decides so by the same counts. One communicator is used by one thread at a

@@ -1,6 +1,6 @@
-// libchorale-mpi: preload/include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value, and kept
-// by thread, as errno is, so that threads with communicators of their own do not overwrite each other's
-// reasons.
+// libchorale-mpi: preload/include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value,
+// and kept by thread, as errno is, so that threads with communicators of their own do not overwrite each
+// other's reasons.
 //
 // Ranks that differ are found when algorithms are loaded, before any collective could hang: chorale_mpi_load
 // and chorale_mpi_failed are collective over MPI_COMM_WORLD. MpiCollectives compares again for each

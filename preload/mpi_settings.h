@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// CHORALE_NODES (preload/include/chorale/mpi.h); none where it is not set, or wrong: that is no reason to end a
-// program that MPI serves.
+// CHORALE_NODES (preload/include/chorale/mpi.h); none where it is not set, or wrong: that is no reason to end
+// a program that MPI serves.
 inline NodeRates rates_of_nodes() {
   const std::string text = variable("CHORALE_NODES");
   if (text.empty()) return {};

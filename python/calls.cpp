@@ -95,7 +95,8 @@ BaselineSet baselines_named(const std::string& name) {
   throw InputError("baselines", "'" + name + "' is not one of them", "use auto, nccl or mpi");
 }
 
-// The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to search the work ends by itself, at kLongestOptimize at the latest.
+// The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to
+// search the work ends by itself, at kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
                      const std::string& baselines) {

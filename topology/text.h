@@ -18,8 +18,8 @@ std::string describe(const Topology&);
 // One line per level, or the reason why there are none.
 std::string describe(const Levels&);
 
-// A machine as a graph for graphviz. Links in both directions are drawn once, switches as boxes, limits listed below. Of several levels, a box
-// is drawn around each unit.
+// A machine as a graph for graphviz. Links in both directions are drawn once, switches as boxes, limits
+// listed below. Of several levels, a box is drawn around each unit.
 std::string to_dot(const Topology&, const Hierarchy* levels = nullptr);
 
 }  // namespace chorale

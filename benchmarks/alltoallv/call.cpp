@@ -1,5 +1,6 @@
 // One Alltoallv, with data that are checked: by the plan that libchorale-mpi makes, or by MPI_Alltoallv.
-// Compiled by mpicxx, and by SimGrid's smpicxx, with the sources of runtime/alltoallv/ and runtime/alltoallv.cpp.
+// Compiled by mpicxx, and by SimGrid's smpicxx, with the sources of runtime/alltoallv/ and
+// runtime/alltoallv.cpp.
 //
 // usage: call COUNTS NODES RATES ours|direct|mpi TIMES
 // Rank 0 prints the time of each run in microseconds, from the first rank that begins to the last that ends.

@@ -1,5 +1,6 @@
 // The programs that an emitted file has: which is for blocks of a size, and which are for a machine of which
-// something has failed, as they are or renumbered; and the numbers that it is given. C++17, and is copied into emitted programs.
+// something has failed, as they are or renumbered; and the numbers that it is given. C++17, and is copied
+// into emitted programs.
 #pragma once
 
 #include <algorithm>
