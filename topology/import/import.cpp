@@ -54,7 +54,7 @@ std::string live_nvidia_smi() {
 namespace {
 
 constexpr std::size_t kMostBytes = 64 << 20;
-constexpr std::size_t kMostLinks = 1'000'000;
+constexpr std::size_t kMostImportedLinks = 1'000'000;
 // The last three bytes are the byte order mark of UTF-8.
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
@@ -136,7 +136,7 @@ Topology in_chunks(const Wiring& wiring, double error, Import& import) {
   if (machine.switches > kMostRanks)
     throw InputError("machine", fmt::format("has {} switches", machine.switches),
                      fmt::format("import fewer nodes; {} switches are the most", kMostRanks));
-  if (wiring.lines.size() > kMostLinks)
+  if (wiring.lines.size() > kMostImportedLinks)
     throw InputError("machine", "has over a million links", "import fewer nodes");
   // Rates are fitted together, the fastest first, since one unit has to serve all of them.
   std::map<double, int, std::greater<>> count;  // by rate
