@@ -1,4 +1,4 @@
-// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is
+// A workload as a text states it: each operation is given its type as it comes, and what is
 // short for several operations becomes these.
 #pragma once
 

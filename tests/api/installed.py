@@ -74,8 +74,8 @@ for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "s
 (work / "project/CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.20)
 project(outside LANGUAGES CXX)
 find_package(chorale 0.1 REQUIRED)
-add_executable(adam_built {examples}/adam_built.cpp)
-target_link_libraries(adam_built PRIVATE chorale::chorale)
+add_executable(adam_tuned {examples}/adam_tuned.cpp)
+target_link_libraries(adam_tuned PRIVATE chorale::chorale)
 """)
 run(cmake, "-S", "project", "-B", "made", f"-DCMAKE_PREFIX_PATH={usr}", f"-DCMAKE_CXX_COMPILER={cxx}",
     f"-DCMAKE_CXX_FLAGS={' '.join(flags[1:])}")
@@ -151,8 +151,8 @@ int main(void) {
 """)
 run("cc", "-std=c99", "wrong.c", *asked, f"-Wl,-rpath,{where}", "-o", "wrong")
 run("./wrong")
-# A workload, built and tuned; what was written is compiled, and runs.
-texts.append(run("made/adam_built", "ring:3", "out"))
+# A workload, read and tuned; what was written is compiled, and runs.
+texts.append(run("made/adam_tuned", "ring:3", "out"))
 assert "asSlice(m); asSlice(v)" in texts[-1] and "rs_sum: reducescatter" in texts[-1], texts[-1]
 run("make", "-s", "-C", "out", "threads", f"CXX={build}/tests/emitted/quick_cxx", "FLAGS=-std=c++17 -I.", env=dict(os.environ, MAKEFLAGS=""))
 assert "3 ranks, best of 1" in run("out/adam_threads", "N=1001", "--runs", "1")

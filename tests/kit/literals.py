@@ -3,7 +3,7 @@ import ast
 import re
 
 ROOMS = ("api bounds cli codegen construct cost dispatch encoder include ir library pages pareto parts placement preload python runtime "
-         "semantics solvers symmetry topology wiring workload").split()
+         "semantics solvers symmetry tensor topology wiring").split()
 
 
 def literals(text, quotes):

@@ -116,6 +116,8 @@ def calls(text):
 
 
 build = (root / "CMakeLists.txt").read_text()
+tensor = (root / "tensor/CMakeLists.txt").read_text()
+build += tensor + "".join(f" tensor/{folder}/*.cpp" for folder in re.findall(r"(\w+)/\*\.cpp", tensor))
 rooms = {room: sorted((root / room).glob("*.cpp")) for room in re.findall(r"^room\((\w+)", build, re.M)}
 for folder in re.findall(r"(\w+/\w+)/\*\.cpp", build):
     rooms[folder.split("/")[0]] += sorted((root / folder).glob("*.cpp"))

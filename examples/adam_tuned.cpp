@@ -1,39 +1,37 @@
-// A tensor program built in C++, transformed, tuned for a machine, and compiled for it: Adam, data parallel.
+// A tensor program read from a text, transformed, tuned for a machine, and compiled for it: Adam, data parallel.
 //
-//   adam_built [MACHINE [DIRECTORY]]
+//   adam_tuned [MACHINE [DIRECTORY]]
 #include <chorale/chorale.h>
-#include <chorale/workload/build.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
 using namespace chorale;
-using enum ElementType;
 
-Workload adam(int ranks) {
-  Builder b("adam", {.ranks = ranks});
-  const Side n = b.size("N", 1 << 26);
-  const Tensor g = b.tensor("g", Float32, {n}, local());
-  const Tensor p = b.tensor("p", Float32, {n}, replicated());
-  const Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
-  const Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
-  const Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
-
-  const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
-  const Tensor avg = b.let("avg", sum / b.world());
-  const Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
-  const Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
-  const Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
-  const Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
-  b.returns({b.update("p_", p, p - lr * m1 / (sqrt(v1) + 1e-8))});
-  return b.finish();
-}
+constexpr const char* kAdam = R"(
+workload adam
+size N = 2^26
+Tensor g(fp32, [N], Local)
+Tensor p(fp32, [N], Replicated)
+Tensor m(fp32, [N], Replicated) state
+Tensor v(fp32, [N], Replicated) state
+Scalar lr(fp32)
+Scalar t(fp32)
+sum = AllReduce("+", g)
+avg = sum / WORLD
+m_ = Update(m, 0.9 * m + 0.1 * avg)
+v_ = Update(v, 0.999 * v + 0.001 * avg * avg)
+m1 = m_ / (1 - Pow(0.9, t))
+v1 = v_ / (1 - Pow(0.999, t))
+p_ = Update(p, p - lr * m1 / (Sqrt(v1) + 1e-8))
+return p_
+)";
 
 int main(int argc, char** argv) try {
   const Topology here = machine(argc > 1 ? argv[1] : "ring:4");
   const std::string directory = argc > 2 ? argv[2] : ".";
-  const Workload plain = adam(here.ranks);
+  const Workload plain = parse_workload(kAdam, "adam", {.ranks = here.ranks});
 
   // By hand: the paper's fuse(RS-Opt-AG).
   const Workload by_hand =
