@@ -12,7 +12,6 @@
 #include <optional>
 #include <string_view>
 
-#include "codegen/cuda_sizes.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/mpi_source.h"

@@ -1,5 +1,5 @@
-// The tuner (tensor/tuner/tune.h) for a machine: priced by its algorithms, and measured by compiling and
-// running schedules.
+// Tunes a workload for a machine (tensor/tuner/tune.h): priced by the machine's algorithms, and measured by
+// compiling and running schedules.
 #pragma once
 
 #include <atomic>

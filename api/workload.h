@@ -10,7 +10,6 @@
 #include "ir/search_options.h"
 #include "tensor/language/text.h"
 #include "tensor/language/workload.h"
-#include "tensor/language/workload_carrier.h"
 #include "tensor/transformations/transform.h"
 #include "tensor/tuner/tune.h"
 

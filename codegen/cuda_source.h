@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,20 @@ std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>&, const Verif
 // Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
 // owner sends the sum to all of them in the next: the owners. Empty for all others.
 std::vector<Rank> all_pairs_owners(const Verified<Schedule>&);
+
+// CUDA directories of several algorithms for one collective, of which a program chooses by size.
+
+// One of them: the files of to_cuda_sources(), for messages of up to so many bytes (HUGE_VAL: all larger
+// ones).
+struct SizedCuda {
+  std::vector<NamedText> files = {};
+  double up_to = 0;
+};
+
+// What they share once; the tables of each in a folder, algorithm_0 and so on; all_sizes.cpp, which chooses;
+// and all_sizes.mk, which builds each algorithm as a library, since their names are equal: 'make -f
+// all_sizes.mk cpu' and './all_sizes_cpu -b 1K -e 64M', or 'gpu'; 'peers' makes a program per algorithm, for
+// mpirun.
+std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda>);
 
 }  // namespace chorale

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "codegen/sized_program.h"
+#include "codegen/source_tables.h"
 
 namespace chorale {
 

@@ -13,13 +13,10 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "placement/charged_strategy.h"
-#include "placement/iteration.h"
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/place.h"
 #include "placement/reduction_price.h"
-#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 

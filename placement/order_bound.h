@@ -9,8 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "placement/node_mesh.h"
-#include "placement/node_tree.h"
+#include "placement/node_loads.h"
 
 namespace chorale {
 

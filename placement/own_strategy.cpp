@@ -9,9 +9,7 @@
 #include <cmath>
 #include <optional>
 
-#include "placement/charged_strategy.h"
 #include "placement/reduction_price.h"
-#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 
 namespace chorale {

@@ -20,12 +20,9 @@
 #include <stdexcept>
 
 #include "ir/error.h"
-#include "placement/charged_strategy.h"
-#include "placement/iteration.h"
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/reduction_price.h"
-#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 

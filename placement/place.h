@@ -13,8 +13,8 @@ namespace chorale {
 // the cheapest strategy. For a reduction over more than StrategySpace::kMostLevels levels, strategies join
 // neighbouring levels, in the cheapest combination. Ties are broken by the matrix. If the job states
 // dependences, its reductions run side by side, each by the strategy that is cheapest alone
-// (placement/iteration.h), and the matrix costs the time of all of them together. If strategies over another
-// hierarchy than the default are requested, a matrix that has none there is left out
+// (placement/reduction_price.h), and the matrix costs the time of all of them together. If strategies over
+// another hierarchy than the default are requested, a matrix that has none there is left out
 // (Ranking::without_strategy). The returned strategies are verified, on the whole machine if it has at most
 // kMostVerifiedDevices devices (see strategy_fault). Throws InputError if the axes do not fit, or if no
 // matrix obeys the conditions.

@@ -1,13 +1,38 @@
 // What the instructions of one reduction take on a machine, under one matrix.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "cost/overlap.h"
 #include "cost/simulator.h"
 #include "ir/place_options.h"
 #include "placement/strategy_space.h"
 
 namespace chorale {
+
+// A strategy with what each of its instructions moves.
+
+struct ChargedInstruction {
+  StrategyInstruction instruction = {};
+  Charge charge = {};
+};
+
+// What may be done over the levels of a cut, over this hierarchy.
+std::shared_ptr<const StrategySpace> space_of(SynthesisKind, const ParallelismMatrix&, const Reduction&,
+                                              const std::vector<int>& cut);
+
+// As a search has found it.
+std::vector<ChargedInstruction> steps_of(const PricedStrategy&, const StrategySpace&);
+
+// A strategy as written by a user: as far as the space has its instructions, one after the other. Fewer, if
+// the next one does nothing, or leads to a state that cannot be completed.
+std::vector<ChargedInstruction> charged(const StrategySpace&, const Strategy&);
+
+// Gathers what the ReduceScatters have scattered.
+std::vector<ChargedInstruction> backwards(std::vector<ChargedInstruction> scatters);
+
+Strategy strategy_of(const std::vector<ChargedInstruction>&);
 
 // The machine's levels that a reduction over these axes is split over, outermost first.
 std::vector<int> reduced_levels(const ParallelismMatrix&, const std::vector<int>& axes);
@@ -60,5 +85,28 @@ class ReductionPrice {
   const Algorithm algorithm_;
   std::vector<std::vector<int>> parts_ = {};
 };
+
+// The communications of one iteration of a job, some of them side by side.
+
+// How one of the job's reductions is done. Exchanges (Goal::AllToAll, Goal::Shift) need no steps; what is not
+// split has none.
+struct ReductionSteps {
+  std::vector<int> cut = {};
+  std::vector<ChargedInstruction> steps = {};
+};
+
+// The same with a single instruction in place of the steps of each reduction that is split.
+std::vector<ReductionSteps> undivided(const Hierarchy&, const Job&, const ParallelismMatrix&, Algorithm,
+                                      std::vector<ReductionSteps>);
+
+struct Iteration {
+  double us = 0;                     // until all have ended
+  std::vector<TimeSpan> spans = {};  // by reduction
+};
+
+// One for each of the job's reductions. They begin as Reduction::after states, and share paths as
+// cost/overlap.h has it.
+Iteration iteration(const Hierarchy&, const Job&, const ParallelismMatrix&, Algorithm,
+                    const std::vector<ReductionSteps>&);
 
 }  // namespace chorale

@@ -2,9 +2,11 @@
 // instructions mean on devices.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/placement.h"
 
 namespace chorale {
@@ -68,5 +70,12 @@ std::vector<int> devices_of_mesh(const ParallelismMatrix&);
 
 // The devices that a reduction over these axes sums over, as groups.
 DeviceGroups reduction_groups(const ParallelismMatrix&, const std::vector<int>& reduction_axes);
+
+// What is wrong with a strategy.
+
+// The verifier's fault in a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
+// to kMostVerifiedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
+// different positions of a level behave alike. Nothing: valid.
+std::optional<Fault> strategy_fault(const std::vector<int>& sizes, const Strategy&);
 
 }  // namespace chorale

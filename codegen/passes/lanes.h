@@ -6,16 +6,55 @@
 // (PeerOptions::excess).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "codegen/passes/events.h"
-#include "codegen/passes/hops.h"
-#include "codegen/passes/peer_options.h"
+#include "codegen/passes/options.h"
+#include "ir/data_operation.h"
 #include "ir/peer_program.h"
+#include "ir/program.h"
 
 namespace chorale {
+
+// The Moves of each rank in a peer program, before waits are known. For peer_lowering.cpp.
+
+// A Move to be, with the messages that it takes and brings: what a message brings lies in its mailbox.
+struct Hop {
+  DataOperation move = {};       // its operands have ranks
+  int turn = 0;                  // the step in which it sends; what it takes in step s - 1 also has s
+  int takes = -1;                // message; -1: none
+  std::vector<int> brings = {};  // messages
+  int part = 0;
+  bool gone = false;  // what it did, an earlier one does as well
+};
+
+using Hops = std::vector<Hop>;  // of one rank, in an order in which they could be done one after the other
+
+// Scratch slots of the receiver that no other message uses.
+struct Mailboxes {
+  std::map<int, DataPlace> at = {};  // by message: the first one
+  std::vector<int> scratch = {};     // by rank: all its slots, those of the program too
+};
+Mailboxes mailboxes_of(const Program&, const std::vector<Events>&);
+
+std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&);
+
+// A value that is sent after it was made is stored to the peer by the hop that makes it, if the target has
+// such a Move.
+void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
+
+// Likewise, a value stored to a peer is not kept locally if no later operation reads it.
+void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& has);
+
+// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many
+// parts there are.
+int find_parts(std::vector<Hops>&);
+
+// All slots of these operands, each the first of `count`.
+std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count);
 
 // State of the lowering of a program, from beginning to end.
 struct PeerWork {

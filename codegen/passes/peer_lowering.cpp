@@ -1,4 +1,4 @@
-// The idea: hops (Moves to be, codegen/passes/hops.h) are shared out over lanes (codegen/passes/lanes.h),
+// The idea: hops (Moves to be, codegen/passes/lanes.h) are shared out over lanes (codegen/passes/lanes.h),
 // which are put side by side: one lane for our kernel, as many as it takes where thread blocks hold little.
 //
 // What lost: plans of MSCCL++ had a lowering of their own, from events to text, with the same mailboxes and
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "codegen/passes/events.h"
-#include "codegen/passes/hops.h"
 #include "codegen/passes/lanes.h"
 
 namespace chorale {

@@ -20,7 +20,7 @@
 // a rank need each other.
 #pragma once
 
-#include "codegen/passes/peer_options.h"
+#include "codegen/passes/options.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
 #include "semantics/verified.h"

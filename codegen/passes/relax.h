@@ -2,7 +2,7 @@
 // order; each takes a whole program and leaves a whole program.
 #pragma once
 
-#include "codegen/passes/relax_options.h"
+#include "codegen/passes/options.h"
 #include "ir/block_program.h"
 #include "ir/program.h"
 #include "semantics/verified.h"

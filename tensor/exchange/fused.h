@@ -40,7 +40,7 @@ struct NoLoop {
   static constexpr int kTotals = 0;
 };
 
-// The work of a rank in an exchange, in tables that device code can read (made by tensor/exchange/gpu.h).
+// The work of a rank in an exchange, in tables that device code can read (made by gpu.h).
 struct FusedPlace {
   int rank;  // of all ranks; -1: this one
   int buffer;
@@ -250,7 +250,7 @@ struct SendPhase {
   }
 };
 
-// Rows by counts (tensor/exchange/counted.h): a rank reads those of all others, and then its rows there.
+// Rows by counts (counted.h): a rank reads those of all others, and then its rows there.
 template <typename T>
 struct CountedPhase {
   CountedRows rows;

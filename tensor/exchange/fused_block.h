@@ -1,5 +1,5 @@
 // A block of a kernel on GPUs: its threads and elements, and its doorbell, by which it meets the blocks of
-// other ranks (tensor/exchange/fused.h has the protocol). For device code, C++17; copied into emitted
+// other ranks (fused.h has the protocol). For device code, C++17; copied into emitted
 // programs.
 #pragma once
 
@@ -38,7 +38,7 @@ __device__ inline double of_all_lanes(double mine) {
 struct KernelTeam {
   int block, blocks, thread, threads;
 
-  // A total of each warp, where the code that adds them up finds their number: tensor/exchange/gpu.h.
+  // A total of each warp, where the code that adds them up finds their number: gpu.h.
   template <Combination op>
   __device__ void keep_total(double* slots, double mine) const {
     mine = of_all_lanes<op>(mine);

@@ -1,4 +1,4 @@
-// A GPU as the device of a workload (specified in tensor/exchange/device.h): all work of a rank goes into
+// A GPU as the device of a workload (specified in device.h): all work of a rank goes into
 // one stream, in the order of the calls, but for products beside communication, which go into a second one.
 // Events mark when the tiles that a communication sends are made, and when the inputs of a tile have arrived.
 // So the host never waits, and no kernel waits for work that is not yet in a stream. Needs nvcc; C++17, and
@@ -11,21 +11,155 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#ifdef CHORALE_CUBLAS
+#include <cublas_v2.h>
+#endif
 
 #include "runtime/exchange/gpu_memory.h"
 #include "tensor/exchange/blas.h"
 #include "tensor/exchange/exchange.h"
 #include "tensor/exchange/fused.h"
-#include "tensor/exchange/gpu_blas.h"
-#include "tensor/exchange/gpu_worker.h"
 #include "tensor/exchange/kernels.h"
+#include "tensor/exchange/overlap.h"
 #include "tensor/exchange/parts.h"
 #include "tensor/exchange/rows.h"
 #include "tensor/exchange/slices.h"
 
 namespace chorale {
+
+// Products on a GPU by cuBLAS, with -DCHORALE_CUBLAS (and -lcublas); without, none is, and a plain kernel
+// does them (kernels.h).
+#ifdef CHORALE_CUBLAS
+class GpuBlas {
+ public:
+  GpuBlas() = default;
+  ~GpuBlas() {
+    if (handle_ != nullptr) cublasDestroy(handle_);
+  }
+  GpuBlas(const GpuBlas&) = delete;
+  GpuBlas& operator=(const GpuBlas&) = delete;
+
+  template <typename T, typename A, typename B>
+  static constexpr bool has() {
+    return (std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
+           !std::is_integral_v<T> && !std::is_integral_v<A> && sizeof(A) > 1;
+  }
+  // cuBLAS stores columns where emitted programs store rows: the transposed product of transposed factors.
+  // Sums are made in float for 16-bit floats. `adds`: to what is there.
+  template <typename T, typename A>
+  void product(cudaStream_t stream, Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows,
+               std::int64_t inner, std::int64_t columns, bool adds) {
+    if (handle_ == nullptr) check(cublasCreate(&handle_));
+    check(cublasSetStream(handle_, stream));
+    using R = Real<T>;
+    const R one = 1, before = adds ? 1 : 0;
+    check(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(columns), static_cast<int>(rows),
+                       static_cast<int>(inner), &one, b.at, type<A>(), static_cast<int>(b.row), a.at,
+                       type<A>(), static_cast<int>(a.row), &before, c.at, type<T>(), static_cast<int>(c.row),
+                       std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                       CUBLAS_GEMM_DEFAULT));
+  }
+
+ private:
+  static void check(cublasStatus_t status) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
+  }
+  template <typename T>
+  static constexpr cudaDataType_t type() {
+    return std::is_same_v<T, double>     ? CUDA_R_64F
+           : std::is_same_v<T, Float16>  ? CUDA_R_16F
+           : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
+                                         : CUDA_R_32F;
+  }
+
+  cublasHandle_t handle_ = nullptr;
+};
+#else
+struct GpuBlas {
+  template <typename T, typename A, typename B>
+  static constexpr bool has() {
+    return false;
+  }
+  template <typename... Arguments>
+  void product(const Arguments&...) {}
+};
+#endif
+
+// The worker of a GPU (overlap.h): events in place of a thread.
+//
+// Tiles are put into the stream of products as soon as their operands are in a stream: the host goes through
+// all of it once, in the order in which a worker of a host would.
+template <typename Device>
+class GpuTileWorker {
+ public:
+  GpuTileWorker(Device& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                std::function<void(int)> make, bool in_order)
+      : device_(device),
+        tiles_(std::move(operand), std::move(result), std::move(work), in_order),
+        make_(std::move(make)),
+        place_(static_cast<std::size_t>(tiles_.tiles())) {}
+  GpuTileWorker(const GpuTileWorker&) = delete;
+  GpuTileWorker& operator=(const GpuTileWorker&) = delete;
+
+  void start(const ElementParts& needed = {}) {
+    device_.products_follow(kFollows);
+    tiles_.start(needed);
+    make();
+  }
+  void finish() {
+    if (!tiles_.all_made()) throw std::logic_error("a tile waits for what does not come");
+    device_.products_reached(kEnds);
+    device_.wait_for(kEnds);
+  }
+
+  Arrivals<GpuTileWorker> arrivals() { return {*this}; }
+  Demands<GpuTileWorker> demands() { return {*this}; }
+
+  void arrived(std::int64_t begin, std::int64_t count) {
+    tiles_.arrived(begin, count);
+    if (!tiles_.has_next()) return;
+    device_.products_follow(kFollows);
+    make();
+  }
+  void wait_for(std::int64_t begin, std::int64_t count) {
+    std::size_t last = 0;
+    tiles_.for_each_tile(begin, count, [&](int tile) {
+      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is needed before its operands");
+      last = std::max(last, place_[static_cast<std::size_t>(tile)]);
+    });
+    if (last <= waited_) return;  // those before it in the stream are made, too
+    device_.wait_for(kEnds + static_cast<int>(last));
+    waited_ = last;
+  }
+
+ private:
+  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same
+  // stream.
+  static constexpr int kFollows = 0, kEnds = 1;
+
+  void make() {
+    while (tiles_.has_next()) {
+      const int k = tiles_.take();
+      device_.beside([&] { make_(k); });
+      if (!tiles_.made(k)) continue;
+      place_[static_cast<std::size_t>(tiles_.work(k).makes)] = ++tiles_made_;
+      device_.products_reached(kEnds + static_cast<int>(tiles_made_));
+    }
+  }
+
+  Device& device_;
+  TileQueue tiles_;
+  const std::function<void(int)> make_;
+  std::vector<std::size_t> place_;  // of tiles in the stream, from 1
+  std::size_t tiles_made_ = 0, waited_ = 0;
+};
 
 template <typename T, Combination op>
 class GpuExchange;

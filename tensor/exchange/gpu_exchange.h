@@ -1,4 +1,4 @@
-// An exchange of ranks that read each other's memory, as tables for a launch (tensor/exchange/fused.h): of
+// An exchange of ranks that read each other's memory, as tables for a launch (fused.h): of
 // all its steps, or, beside a product, of one after the other. Needs nvcc; C++17, and is copied into emitted
 // programs.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace chorale {
 
-// Copies between ranks, sums, and loops after them, as phases of a launch (tensor/exchange/fused.h).
+// Copies between ranks, sums, and loops after them, as phases of a launch (fused.h).
 template <typename T, Combination op>
 class GpuExchange : public ExchangePlan {
  public:

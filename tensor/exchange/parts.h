@@ -1,5 +1,5 @@
 // The elements of a tensor that a rank has, and their indices: for programs emitted for workloads
-// (tensor/lowering/workload_source.h). Dimensions are known at run time. C++17, and is copied into emitted
+// (lowering/workload_source.h). Dimensions are known at run time. C++17, and is copied into emitted
 // programs.
 #pragma once
 

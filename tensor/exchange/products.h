@@ -1,4 +1,4 @@
-// Products and convolutions as tasks of a worker of the device (tensor/exchange/overlap.h): the tiles that
+// Products and convolutions as tasks of a worker of the device (overlap.h): the tiles that
 // they are cut into, by how operands arrive and how the result is consumed. C++17, and is copied into emitted
 // programs.
 //

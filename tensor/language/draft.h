@@ -34,7 +34,7 @@ class Draft {
   Term norm(const Term&, const std::string& base, const std::string& where);
 
   Term side(const Extent&);  // as a number
-  // In tensor/language/norms.cpp, as side() is, of a tensor that has the dimension. Where it is cut along that,
+  // In draft.cpp, as side() is, of a tensor that has the dimension. Where it is cut along that,
   // ranks add up.
   Term reduced(ReduceOp, const Term&, int dim, const std::string& base, const std::string& where);
   Term mean(const Term&, int dim, const std::string& base, const std::string& where);

@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostOperations = 1024, kMostSizes = 256;  // of a 
 OrError<TensorType> inferred_type(const Workload&, const Operation&, const std::string& where);
 
 // With all types inferred anew, after all checks of a workload: names, order, updates, kernels and overlaps
-// (tensor/language/kernels.h), outputs. An error names `where` and the operation.
+// (kernels.h), outputs. An error names `where` and the operation.
 //
 // The result is in normal form: dimensions have the values that the sizes give; operands of expressions are
 // there once each, in the order in which the expression has them; RANK, GROUP and WORLD come first, if

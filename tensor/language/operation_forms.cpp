@@ -2,7 +2,7 @@
 //
 // Kinds that texts do not call have rows too: inputs and constants without arguments, and pointwise
 // operations, whose expression is their text. What an argument means is in three switches, one for each
-// direction: a field is copied here, printed here, and read in tensor/language/parse_operation.cpp.
+// direction: a field is copied here, printed here, and read in parse_expression.cpp.
 #include "tensor/language/operation_forms.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,6 @@
 #include <limits>
 
 #include "ir/expression_text.h"
-#include "tensor/language/vocabulary.h"
 
 namespace chorale {
 namespace {

@@ -1,6 +1,6 @@
 // One row per kind of operation: its arguments, in the order of the text form, and its rule of types. The
 // reader, the printer, the normal form, the comparison of schedules and the number of operands come of it, so
-// that a new operation is a row here, a rule (tensor/language/typing.h) and its name (tensor/language/workload.h).
+// that a new operation is a row here, a rule (typing.h) and its name (workload.h).
 #pragma once
 
 #include <optional>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/expression.h"
 #include "ir/or_error.h"
 #include "tensor/language/typing.h"
 #include "tensor/language/workload.h"
@@ -54,5 +55,15 @@ Operation with_fields_of_kind(const Operation&);
 
 // "ReduceAlong("max", x, 1)"; of Pointwise the expression.
 std::string call_text(const Operation&);
+
+// Names of the text form beside those of expressions (ir/expression_words.h), for its reader and its printer.
+
+inline constexpr Named<ReduceOp> kReductionWords[] = {
+    {ReduceOp::Sum, "+"}, {ReduceOp::Min, "min"}, {ReduceOp::Max, "max"}};
+
+inline constexpr Named<OperationKind> kConstantWords[] = {
+    {OperationKind::Rank, "RANK"}, {OperationKind::Group, "GROUP"}, {OperationKind::Ranks, "WORLD"}};
+// Functions composed of reductions along a dimension.
+inline constexpr std::string_view kRowWords[] = {"Mean", "Softmax", "RMSNorm", "LayerNorm"};
 
 }  // namespace chorale

@@ -24,8 +24,8 @@
 #include "ir/words.h"
 #include "tensor/language/infer.h"
 #include "tensor/language/names.h"
+#include "tensor/language/operation_forms.h"
 #include "tensor/language/typing.h"
-#include "tensor/language/vocabulary.h"
 
 namespace chorale {
 namespace {

@@ -1,6 +1,5 @@
-// The reader of the text form, in parts: statements (tensor/language/parser.cpp), names and calls in expressions,
-// whose grammar is in ir/expression_text.h (tensor/language/parse_expression.cpp), and calls of operations
-// (tensor/language/parse_operation.cpp).
+// Reads the text form, in parts: statements (parser.cpp), names and calls in expressions, whose grammar is in
+// ir/expression_text.h, and calls of operations (both parse_expression.cpp).
 //
 // Recursive descent; docs/workloads.md has the grammar, and each function is a rule of it. Types are inferred
 // as operations come, since what is short for several may depend on them (Norm). Nothing separates

@@ -1,4 +1,4 @@
-// Common parts of the rules of types (tensor/language/infer.h): an operation with its operands' types, and checks
+// Common parts of the rules of types (infer.h): an operation with its operands' types, and checks
 // that several of them share.
 #pragma once
 
@@ -28,21 +28,21 @@ struct Typing {
   const TensorType& only() const { return *operands.front(); }
 };
 
-// The rules (tensor/language/operation_forms.h has which is whose); layouts of results are normal().
-OrError<TensorType> input_type(const Typing&);          // tensor/language/input_type.cpp
-OrError<TensorType> pointwise_type(const Typing&);      // tensor/language/pointwise_type.cpp
-OrError<TensorType> matmul_type(const Typing&);         // tensor/language/product_types.cpp
+// The rules (operation_forms.h has which is whose); layouts of results are normal().
+OrError<TensorType> input_type(const Typing&);          // input_type.cpp
+OrError<TensorType> pointwise_type(const Typing&);      // pointwise_type.cpp
+OrError<TensorType> matmul_type(const Typing&);         // product_types.cpp
 OrError<TensorType> convolution_type(const Typing&);    //
-OrError<TensorType> reduce_tensor_type(const Typing&);  // tensor/language/reduction_types.cpp
+OrError<TensorType> reduce_tensor_type(const Typing&);  // communication_types.cpp
 OrError<TensorType> reduce_along_type(const Typing&);
-OrError<TensorType> transpose_type(const Typing&);  // tensor/language/view_types.cpp
+OrError<TensorType> transpose_type(const Typing&);  // view_types.cpp
 OrError<TensorType> reshape_type(const Typing&);
 OrError<TensorType> narrow_type(const Typing&);
 OrError<TensorType> concat_type(const Typing&);
 OrError<TensorType> gather_rows_type(const Typing&);
 OrError<TensorType> scatter_rows_type(const Typing&);
 OrError<TensorType> collective_type(
-    const Typing&);  // tensor/language/communication_types.cpp: Slice, AllReduce,
+    const Typing&);  // communication_types.cpp: Slice, AllReduce,
 OrError<TensorType> all_to_all_type(const Typing&);  // ReduceScatter, AllGather, Reduce, Broadcast
 OrError<TensorType> all_to_all_v_type(const Typing&);
 OrError<TensorType> send_type(const Typing&);

@@ -6,7 +6,7 @@
 // is rank g * ranks + r of the world. A tensor has one shape and element type, and a layout that defines each
 // rank's part of it. Operations have names, which their results have too, and come after what they read; so
 // the list is an order in which they may be done one after the other. Types of results are inferred
-// (tensor/language/infer.h).
+// (infer.h).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "ir/elements.h"
 #include "ir/expression.h"
+#include "ir/named.h"
 #include "ir/pieces.h"
 
 namespace chorale {
@@ -165,5 +166,16 @@ std::string to_string(OperationKind);  // "AllReduce"
 // "fp16". Each type has one (ir/expression.h); programs are written with the first
 // kWorkloadElementWords of them.
 std::string short_name(ElementType);
+
+// What runs the ranks of a compiled workload.
+
+// Threads of one process; processes of MPI; all on one GPU; a GPU each, over NCCL; or any of these, as is
+// chosen when it is built.
+enum class WorkloadCarrier { Any, Threads, Mpi, Cuda, Nccl };
+
+inline constexpr Named<WorkloadCarrier> kWorkloadCarriers[] = {{WorkloadCarrier::Threads, "threads"},
+                                                               {WorkloadCarrier::Mpi, "mpi"},
+                                                               {WorkloadCarrier::Cuda, "cuda"},
+                                                               {WorkloadCarrier::Nccl, "nccl"}};
 
 }  // namespace chorale

@@ -16,7 +16,7 @@
 namespace chorale {
 
 // A program around it. Its tensors are named by strings there.
-// The driver (tensor/exchange/driver.h) knows no tensors: it is given functions that visit all sizes and all
+// The driver (exchange/driver.h) knows no tensors: it is given functions that visit all sizes and all
 // tensors, each with its name, whether it is read and written, and this rank's part.
 std::string printed_driver(const WorkloadPlaces& places) {
   std::string sizes, visits;
@@ -52,7 +52,7 @@ std::string printed_driver(const WorkloadPlaces& places) {
       places.name(), sizes, visits, identifier(places.name()));
 }
 
-// What callers of the library need (tensor/exchange/library.h).
+// What callers of the library need (exchange/library.h).
 // Of each tensor also where it is updated: by an input of that name, or by the output that has it as `in`.
 std::string printed_description(const WorkloadPlaces& places) {
   std::vector<std::string> tensors, sizes, outputs;
@@ -120,9 +120,8 @@ const std::vector<CarrierRow>& carriers() {
 }
 // Of all carriers on GPUs.
 constexpr std::string_view kHeadersOfGpus[] = {
-    "runtime/device/counters.h",     "tensor/exchange/fused.h",     "tensor/exchange/fused_block.h",
-    "tensor/exchange/kernels.h",     "tensor/exchange/gpu.h",       "tensor/exchange/gpu_blas.h",
-    "runtime/exchange/gpu_memory.h", "tensor/exchange/gpu_worker.h"};
+    "runtime/device/counters.h", "tensor/exchange/fused.h", "tensor/exchange/fused_block.h",
+    "tensor/exchange/kernels.h", "tensor/exchange/gpu.h",   "runtime/exchange/gpu_memory.h"};
 
 // Requires one of the rows: Any has none.
 const CarrierRow& carrier_row(WorkloadCarrier carrier) {

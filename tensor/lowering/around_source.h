@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/language/workload_carrier.h"
+#include "tensor/language/workload.h"
 #include "tensor/lowering/places.h"
 
 namespace chorale {

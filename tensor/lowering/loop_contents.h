@@ -1,6 +1,6 @@
-// What a loop over a space consists of (tensor/lowering/loop_source.h): its parameters, by what they point
+// What a loop over a space consists of (loop_source.h): its parameters, by what they point
 // to and where a run of each begins; what is computed with one element; what is folded. The printers of the
-// loop for hosts (tensor/lowering/loop_source.cpp) and for kernels (tensor/lowering/loop_kernels.cpp) read
+// loop for hosts (loop_source.cpp) and for kernels (loop_kernels.cpp) read
 // it.
 #pragma once
 

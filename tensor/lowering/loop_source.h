@@ -1,4 +1,4 @@
-// A loop over the elements of a space (tensor/lowering/stages.h) as a struct in C++: `element`, what is done
+// A loop over the elements of a space (stages.h) as a struct in C++: `element`, what is done
 // with one, for hosts and for device code; for hosts, a loop over it that a compiler vectorizes, since its
 // pointers are declared not to overlap; and the traversal of the space, in runs along which each operand
 // either advances by one or stays; for kernels, a few elements of such a run at once. It is all values and

@@ -1,7 +1,7 @@
 // Stages that overlap, in five forms:
 //
 //   a product on a thread of its own, beside the communication that brings one of its factors, and beside
-//   the one that takes its result (tensor/exchange/products.h);
+//   the one that takes its result (exchange/products.h);
 //   rows through several products, and computations between them, likewise;
 //   rows between two AllToAlls, in tiles one after the other: one comes while another is computed, and a
 //   third leaves;

@@ -1,4 +1,4 @@
-// The stages of a workload as statements of C++, one stage (tensor/lowering/stages.h) after the other, or,
+// The stages of a workload as statements of C++, one stage (stages.h) after the other, or,
 // if marked so, several overlapped.
 #pragma once
 
@@ -48,7 +48,7 @@ class StepPrinter {
   // In rows_source.cpp: rows by themselves, and with a communication that hands them over.
   std::string rows(const Stage&);
   std::string rows(const Stage&, const Phase&, const std::string& progress);
-  std::string moved(const Operation&) const;      // in moved_source.cpp
+  std::string moved(const Operation&) const;      // in rows_source.cpp
   std::string reduction(const Operation&) const;  //
   std::string sum_of_scalars(const Stage&) const;
   std::string single(const Stage&, const std::string& progress);

@@ -19,7 +19,6 @@
 #include "ir/or_error.h"
 #include "tensor/language/execution.h"
 #include "tensor/language/workload.h"
-#include "tensor/language/workload_carrier.h"
 #include "tensor/lowering/algorithms.h"
 
 namespace chorale {
@@ -31,7 +30,7 @@ struct WorkloadSourceOptions {
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 
-// NAME.h, NAME.json (what a library of it takes: tensor/exchange/library.h), NAME_main.cpp (which fills
+// NAME.h, NAME.json (what a library of it takes: exchange/library.h), NAME_main.cpp (which fills
 // inputs with numbers or files, runs, times, and writes what comes out), Makefile (make threads; make mpi;
 // make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has
 // passed, and an algorithm for each of needed_collectives() with any number of chunks. An error

@@ -10,7 +10,7 @@
 #include "tensor/language/names.h"
 
 namespace chorale {
-// Transformations are steps of a search too (tensor/transformations/moves.h), where most are refused; so errors are
+// Transformations are steps of a search too (moves.h), where most are refused; so errors are
 // values here, and nothing is thrown but for bugs.
 OrError<const Operation*> operation_for(const Workload& workload, const std::string& name,
                                         const std::string& where) {

@@ -1,4 +1,4 @@
-// The possible next steps from a program: the transformations of tensor/transformations/transform.h that it admits, with
+// The possible next steps from a program: the transformations of transform.h that it admits, with
 // arguments.
 #pragma once
 

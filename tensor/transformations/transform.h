@@ -51,7 +51,7 @@ OrError<Workload> as_slice(const Workload&, const std::string& input);
 // Without an operation whose result no operation reads.
 OrError<Workload> dead(const Workload&, const std::string& name);
 
-// As one kernel (tensor/language/kernels.h), or overlapped. Operations are moved together where dependencies allow
+// As one kernel (language/kernels.h), or overlapped. Operations are moved together where dependencies allow
 // it: what lies between them stays in front if it can, and in its order. A kernel's name stands for all that
 // is in it.
 OrError<Workload> fuse(const Workload&, const std::vector<std::string>& operations,

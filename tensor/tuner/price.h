@@ -8,8 +8,8 @@
 // each handing over. Where several of them communicate, communications are cut as well, and each piece takes
 // the steps of its own.
 //
-// What a schedule leaves open, the points of its collectives and the number of pieces (tensor/language/execution.h), is
-// chosen: for each number of pieces, from what is best for each collective by itself, one point at a time is
+// What a schedule leaves open, the points of its collectives and the number of pieces (language/execution.h),
+// is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time is
 // changed for as long as the run that it belongs to gets shorter.
 #pragma once
 

@@ -1,8 +1,8 @@
-// The tuner: all schedules of a program that transformations lead to (tensor/transformations/moves.h), breadth first, each
-// with the time that it takes by the model (tensor/tuner/price.h), carried out as is best by it; the best ones
-// measured, if the caller can measure, with these and with other settings (tensor/tuner/settings.h). Pointwise
-// operations are fused before anything else, so that what is explored stays small (Jangda et al., section
-// 3.5). The program as it was given is always among the candidates.
+// Tunes a program: explores all schedules that transformations lead to (transformations/moves.h), breadth
+// first, each with the time that it takes by the model (price.h), carried out as is best by it; measures the
+// best ones, if the caller can measure, with these and with other settings (settings.h). Pointwise operations
+// are fused before anything else, so that what is explored stays small (Jangda et al., section 3.5). The
+// program as it was given is always among the candidates.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,38 @@
 
 #include "ir/files.h"
 #include "tensor/language/workload.h"
-#include "tensor/tuner/candidate.h"
 #include "tensor/tuner/price.h"
 #include "tensor/tuner/settings.h"
 
 namespace chorale {
+
+// The outcome of running a schedule: a time, none if it cannot be run; or a fault, as text: it does not
+// compile, fails, or gives other results.
+struct Timing {
+  std::optional<double> us = {};
+  std::string failure = {};
+};
+
+struct Measurement {
+  std::string with = {};  // TuneOptions::with of the run that made it
+  Execution execution = {};
+  double us = 0;
+};
+
+// A schedule. Applied to the program that was given, `script` makes it; applied to its parent, `step` does.
+struct Candidate {
+  int parent = -1;
+  int depth = 0;  // steps from the program that was given
+  std::string step =
+      {};  // of transformations/transform.h: one transformation, or several that belong together
+  std::string script = {};  // all steps
+  Workload workload = {};
+  WorkloadPrice price = {};
+  Execution execution = {};  // the best one that is known: the fastest that was measured, else the price's
+  std::optional<double> measured_us = {};      // of that, if it was measured
+  std::vector<Measurement> measurements = {};  // in order, also those that were made with something else
+  std::string failure = {};                    // of a run; it is ranked behind all others then
+};
 
 enum class TuneEnd { Complete, CandidateLimit, Interrupted };
 

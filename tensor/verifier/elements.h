@@ -1,14 +1,55 @@
-// What an operation of a workload makes of one element of its result on a rank, from its definition.
+// What ranks have of the tensors of a workload, from the definition of layouts, and what an operation
+// makes of one element of its result on a rank, from its definition.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "tensor/language/workload.h"
-#include "tensor/verifier/layout.h"
 
 namespace chorale {
+
+// What a rank has of a tensor: along one dimension, of `side` places with `inner` elements in each, those
+// from `begin` on.
+struct Holding {
+  std::int64_t side = 1, inner = 1;
+  std::int64_t begin = 0, length = 0;
+
+  // Where an element of the tensor lies in it; -1: nowhere.
+  std::int64_t place(std::int64_t element) const {
+    const std::int64_t along = element / inner % side - begin;
+    if (along < 0 || along >= length) return -1;
+    return (element / inner / side * length + along) * inner + element % inner;
+  }
+  bool operator==(const Holding&) const = default;
+};
+
+// Ranks of all groups.
+int world(const Workload&);
+// The first rank of those among which a tensor of the type is laid out that is on `rank`, too.
+int first_peer(const Workload&, const TensorType&, int rank);
+Holding held(const Workload&, const TensorType&, int rank);
+// How many elements these are.
+std::int64_t size(const TensorType&, const Holding&);
+
+using TensorSides = std::vector<std::int64_t>;
+TensorSides sides_of(const TensorType&);
+// The element of a tensor with sides `of` that is read for an element of one with sides `in`, to which it
+// broadcasts: dimensions are those counted from the last one, and a side of 1 is read again and again.
+std::int64_t aligned(const TensorSides& in, std::int64_t element, const TensorSides& of);
+
+// What a rank of the world has of a tensor: values in row-major order of its part, each one that the type can
+// have. Empty where it has nothing.
+using RankValues = std::vector<std::vector<double>>;  // by rank of the world
+
+// The tensor assembled from the parts of ranks; throws std::logic_error if replicas differ. One per group
+// that holds it (one if the scope is the world, or each group has the same); of Local the ranks' one after
+// the other.
+std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
+// The inverse.
+RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);
 
 struct SizedTensor {
   const TensorType* type = nullptr;

@@ -10,7 +10,7 @@
 // read states which of the two it is meant for, so a read that wrongly comes after an update is found, as is
 // one that comes too early.
 //
-// The value of one element is computed in workload_elements.cpp, its position in workload_layout.cpp.
+// The value of one element is computed in elements.cpp, as is its position.
 //
 // This is deliberately slow: nothing is vectorized, hoisted or skipped. It shares the nouns with what it
 // verifies, and nothing else.
@@ -180,7 +180,7 @@ class WorkloadMachine {
     return peers;
   }
 
-  // As tensor/language/kernels.h has them, by the same rule and other code: consecutive operations of one kernel
+  // As language/kernels.h has them, by the same rule and other code: consecutive operations of one kernel
   // name.
   void make_units() {
     for (std::size_t v = 0; v < values_.size(); ++v) {

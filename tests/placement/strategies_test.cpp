@@ -10,7 +10,6 @@
 #include <set>
 
 #include "placement/place.h"
-#include "placement/strategy_fault.h"
 #include "placement/strategy_space.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"

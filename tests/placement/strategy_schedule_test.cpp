@@ -1,12 +1,11 @@
 // Strategies of placements as schedules: the verifier accepts each, which is to report that every device ends
 // with the whole sum, or its part of it, each contribution counted once.
-#include "codegen/strategy_schedule.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <numeric>
 
+#include "codegen/strategy_source.h"
 #include "placement/strategy_space.h"
 #include "placement/synthesis_hierarchy.h"
 
