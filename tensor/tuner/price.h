@@ -9,8 +9,8 @@
 // the steps of its own.
 //
 // What a schedule leaves open, the points of its collectives and the number of pieces (language/execution.h),
-// is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time is
-// changed for as long as the run that it belongs to gets shorter.
+// is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time
+// is changed for as long as the run that it belongs to gets shorter.
 #pragma once
 
 #include <functional>
