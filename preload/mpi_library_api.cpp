@@ -17,7 +17,6 @@
 
 #include "preload/mpi_collectives.h"
 #include "preload/mpi_entries.h"
-#include "preload/mpi_settings.h"
 
 namespace chorale {
 namespace {

@@ -28,7 +28,6 @@
 #include "ir/words.h"
 #include "preload/mpi_collectives.h"
 #include "preload/mpi_entries.h"
-#include "preload/mpi_settings.h"
 
 namespace chorale {
 namespace {

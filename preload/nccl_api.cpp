@@ -4,7 +4,6 @@
 
 #include "preload/nccl_collectives.h"
 #include "preload/nccl_entries.h"
-#include "preload/nccl_settings.h"
 
 namespace chorale {
 namespace {

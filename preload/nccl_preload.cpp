@@ -1,6 +1,6 @@
 // LD_PRELOAD=libchorale-nccl-preload.so: ncclAllReduce, ncclReduce, ncclBroadcast (and ncclBcast),
 // ncclAllGather, ncclReduceScatter and ncclAlltoAll of an unmodified program by algorithms of ours, where
-// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h lists
+// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_entries.h lists
 // the environment variables.
 //
 // What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and
@@ -13,7 +13,6 @@
 
 #include "preload/nccl_collectives.h"
 #include "preload/nccl_entries.h"
-#include "preload/nccl_settings.h"
 
 namespace chorale {
 namespace {
