@@ -9,7 +9,7 @@
 namespace chorale {
 namespace {
 
-std::string list(const std::vector<DataPlace>& places, const char* between) {
+std::string place_list(const std::vector<DataPlace>& places, const char* between) {
   std::string text;
   for (const DataPlace& place : places) text += (text.empty() ? "" : between) + to_string(place);
   return text;
@@ -52,8 +52,8 @@ std::string to_string(const DataOperation& op) {
   // "input[0] and the 3 after": every slot of an operation stands for `count` consecutive ones.
   const std::string more = op.count == 1 ? "" : fmt::format(" and the {} after", op.count - 1);
   std::string operands = op.takes ? "a message" : "";
-  if (!op.from.empty()) operands += (op.takes ? " + " : "") + list(op.from, " + ") + more;
-  std::string results = op.to.empty() ? "" : list(op.to, " and ") + more;
+  if (!op.from.empty()) operands += (op.takes ? " + " : "") + place_list(op.from, " + ") + more;
+  std::string results = op.to.empty() ? "" : place_list(op.to, " and ") + more;
   if (op.sends) results += op.to.empty() ? "a message" : " and a message";
   return fmt::format("move {} to {}{}", operands, results,
                      applies(op) ? fmt::format(", applied to as {}", op.position) : "");

@@ -84,28 +84,28 @@ namespace {
 constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 // ["i",3]: chunk 3 of the input; "o" is the output and "s" scratch.
-std::string write(const Slot& slot) {
+std::string write_slot(const Slot& slot) {
   return fmt::format("[\"{}\",{}]", letter_of(slot.buffer), slot.index);
 }
 
 // Block programs name slots of their own rank alone, so the rank of a place is not written.
-std::string write(const std::vector<DataPlace>& places) {
+std::string write_places(const std::vector<DataPlace>& places) {
   std::vector<std::string> slots;
-  for (const DataPlace& place : places) slots.push_back(write(place.slot));
+  for (const DataPlace& place : places) slots.push_back(write_slot(place.slot));
   return fmt::format("[{}]", fmt::join(slots, ","));
 }
 
 // {"op":"rrc","src":["i",0],"dst":["o",0],"after":[[0,2]]}: what a shape does not use is left out, and so are
 // a count of 1, piece 0, and a list of dependencies that is empty. A dependency is [block, instruction].
-std::string write(const BlockInstruction& i) {
+std::string write_instruction(const BlockInstruction& i) {
   const std::string name = name_of(i);
   std::string text = fmt::format(R"({{"op":"{}")", name);
   if (const OperationShape* const shape = shape_of(i.does); shape != nullptr) {
-    if (shape->reads && name != "epi") text += ",\"src\":" + write(src_of(i.does));
-    if (shape->stores) text += ",\"dst\":" + write(dst_of(i.does));
+    if (shape->reads && name != "epi") text += ",\"src\":" + write_slot(src_of(i.does));
+    if (shape->stores) text += ",\"dst\":" + write_slot(dst_of(i.does));
   } else {
-    text += fmt::format(",\"takes\":{},\"from\":{},\"to\":{},\"sends\":{}", i.does.takes, write(i.does.from),
-                        write(i.does.to), i.does.sends);
+    text += fmt::format(",\"takes\":{},\"from\":{},\"to\":{},\"sends\":{}", i.does.takes,
+                        write_places(i.does.from), write_places(i.does.to), i.does.sends);
   }
   if (i.barrier >= 0) text += fmt::format(",\"barrier\":{}", i.barrier);
   if (applies(i.does)) text += fmt::format(",\"position\":{}", i.does.position);
@@ -176,7 +176,7 @@ struct ProgramFields {
 
   static std::string write(const std::vector<BlockInstruction>& instructions, const FieldWords&) {
     std::vector<std::string> texts;
-    for (const BlockInstruction& i : instructions) texts.push_back(chorale::write(i));
+    for (const BlockInstruction& i : instructions) texts.push_back(write_instruction(i));
     return lines(texts, "      ");
   }
   static std::string write(const std::vector<Block>& blocks, const FieldWords&) {

@@ -120,7 +120,7 @@ namespace {
 
 constexpr int kMost = 1'000'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
-constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
+constexpr std::size_t kMostStepsRead = 1'000'000, kMostSendsRead = 50'000'000;
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
@@ -185,7 +185,7 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
     // Made once, and only if a step states sums: following the sums of a large schedule takes time.
     if (follow.empty()) follow = stated_steps(topology, collective, schedule);
     const JsonReader sums = json.at(s)["sums"];
-    const std::size_t size = sums.size(kMostSends);
+    const std::size_t size = sums.size(kMostSendsRead);
     for (std::size_t i = 0; i < size; ++i) {
       const StatedSum sum = read_sum(sums.at(i));
       const auto place = [](const StatedSum& each) { return std::pair(each.chunk, each.rank); };
@@ -200,7 +200,7 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
 Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   Schedule schedule;
   int rounds = 0;  // of all steps
-  for (std::size_t s = 0; s < json.size(kMostSteps); ++s) {
+  for (std::size_t s = 0; s < json.size(kMostStepsRead); ++s) {
     const JsonReader step = json.at(s);
     step.require_object({"rounds", "sends", "sums"});
     schedule.steps.push_back({.rounds = step["rounds"].integer(1, kMost)});
@@ -208,7 +208,7 @@ Schedule read_schedule(const JsonReader& json, const Topology& topology) {
       step["rounds"].fail(fmt::format("makes more than {} rounds of all steps", kMost), "use fewer");
     rounds += schedule.steps.back().rounds;
     const JsonReader sends = step["sends"];
-    const std::size_t size = sends.size(kMostSends);
+    const std::size_t size = sends.size(kMostSendsRead);
     for (std::size_t i = 0; i < size; ++i)
       schedule.steps.back().sends.push_back(read_send(sends.at(i), topology));
   }

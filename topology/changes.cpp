@@ -20,10 +20,11 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostParts = 1000;  // a part of a bandwidth is a fraction with at most this below the line
+constexpr int kMostPartDenominator =
+    1000;  // a part of a bandwidth is a fraction with at most this below the line
 constexpr long long kMostChunksOfLink = 1'000'000;
 
-std::optional<int> number_in(const std::string& text) {
+std::optional<int> whole_number(const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
@@ -33,7 +34,7 @@ std::optional<int> number_in(const std::string& text) {
 // "3" is rank 3 and "switch0" the first node behind the ranks.
 Node node_named(const Topology& t, const std::string& option, const std::string& name) {
   const bool is_switch = name.starts_with("switch");
-  const auto number = number_in(is_switch ? name.substr(6) : name);
+  const auto number = whole_number(is_switch ? name.substr(6) : name);
   if (!number || *number >= (is_switch ? t.switches : t.ranks))
     throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
                      fmt::format("use 0 to {}{}", t.ranks - 1,
@@ -73,7 +74,7 @@ Part part_in(const std::string& text) {
   double part = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
   if (error == std::errc() && end == text.data() + text.size() && part > 0 && part < 1)
-    for (int below = 2; below <= kMostParts; ++below) {
+    for (int below = 2; below <= kMostPartDenominator; ++below) {
       const double above = std::round(part * below);
       if (above >= 1 && std::abs(above / below - part) < 1e-6) return {static_cast<int>(above), below};
     }
@@ -190,7 +191,7 @@ Topology changed(const Topology& given, const MachineChanges& changes) {
   for (const std::string& each : changes.without_links)
     for (LinkId l : links_named(t, "--without-link", each)) links[l] = true;
   for (const std::string& each : changes.without_ranks) {
-    const auto number = number_in(each);
+    const auto number = whole_number(each);
     if (!number || *number >= t.ranks)
       throw InputError("--without-rank", fmt::format("'{}' is not a rank of {}", each.substr(0, 40), t.name),
                        fmt::format("use 0 to {}", t.ranks - 1));
