@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "ir/fnv.h"
+#include "tensor/exchange/device.h"
 
 // The transport, by how the program is compiled.
 #if defined(CHORALE_MPI)
