@@ -33,6 +33,13 @@ class HelpFormatter : public CLI::Formatter {
     return is_positional ? option->get_option_text() : Formatter::make_option_name(option, false);
   }
 
+  // CLI11 leaves two lines between groups.
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    const std::string text = Formatter::make_group(group, is_positional, std::move(options));
+    return is_positional || group == "Options" ? text : text.substr(1);
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_positional() ? "" : Formatter::make_option_opts(option);
   }
