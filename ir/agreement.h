@@ -61,13 +61,13 @@ SendsByChunk sends_by_chunk(const Collective&, const Schedule&);
 // ChunkSums::alike of all chunks that ask for an order.
 bool sums_are_alike(const Topology&, const Collective&, const Schedule&);
 
-// In which order copies that share an output position are added up there: `chunks` has them, and so the
-// additions number them. Of a fixed order, by the rank that has each at the start.
+// Returns in which order copies that share an output position are added up there: `chunks` has them, and so
+// the additions number them. Of a fixed order, by the rank that has each at the start.
 std::vector<Addition> local_sum(const Collective&, std::span<const Chunk> chunks);
 
 // How a file states in which order a rank adds up what arrives in one step. Its sends are listed so that a
 // reader who adds from the left, first what the rank holds (or the copy that replaces it), then the
-// arrivals as listed, adds along the combination tree (ir/agreement.h). Where no list does that, a
+// arrivals as listed, adds along the combination tree. Where no list does that, a
 // sum is stated in brackets.
 
 // What a rank adds up of a chunk in a step: values by the ranks that they come from, its own by its own rank.

@@ -71,8 +71,8 @@ DataOperation shaped(const OperationShape&, const Slot& src, const Slot& dst);
 Slot src_of(const DataOperation&);
 Slot dst_of(const DataOperation&);
 
-// "rrcs", as in MSCCL files; "bar", "epi" (a function on a slot) and "move" (an operation without a name) are
-// ours.
+// Returns "rrcs", as in MSCCL files; "bar", "epi" (a function on a slot) and "move" (an operation without a
+// name) are ours.
 std::string name_of(const BlockInstruction&);
 std::string to_string(const BlockInstruction&);
 

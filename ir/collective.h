@@ -26,9 +26,6 @@
 
 namespace chorale {
 
-// Whether there can be such a collective: the size of all of it is computed before anything is allocated,
-// since a short text may ask for any number of chunks.
-
 // Pairs (s, d) that have a block (ir/collective_kind.h), and the ranks that a block names.
 struct BlockPairs {
   int sources = 1, destinations = 1;
@@ -36,9 +33,10 @@ struct BlockPairs {
 };
 BlockPairs block_pairs(CollectiveKind, int ranks);
 
-// Why make_collective() has none. Requires a kind that is not Custom.
+// Returns why there can be no such collective: the size of all of it is computed before anything is
+// allocated, since a short text may ask for any number of chunks. Requires a kind that is not Custom.
 std::optional<Fault> flaw(CollectiveKind, int ranks, int chunks, Rank root);
-// Why refined() has none, of a collective that takes so many bytes.
+// Returns why refined() has none, of a collective that takes so many bytes.
 std::optional<Fault> flaw_if_refined(double bytes, int ranks, int chunks_per_block, int chunks);
 
 using Chunk = int;  // index into Collective::chunks
@@ -78,11 +76,11 @@ bool has_copying_dual(const Collective&);
 // Can the contributions to a chunk be added up in an order that is not what the collective asks for?
 bool asks_order(const Collective&, Chunk);
 
-// A collective of a kind with `chunks` chunks a *block* (ir/collective_kind.h): what a rank contributes to an
-// Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather;
-// the whole vector in Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that
-// stays where it is: chunks with pre == post whose transfer is a local copy. Requires a kind that is not
-// Custom, ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
+// Returns a collective of a kind with `chunks` chunks a *block* (ir/collective_kind.h): what a rank
+// contributes to an Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall,
+// Scatter, Gather; the whole vector in Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include
+// the block that stays where it is: chunks with pre == post whose transfer is a local copy. Requires a kind
+// that is not Custom, ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
 Collective make_collective(CollectiveKind, int ranks, int chunks, Rank root = 0);
 Collective make_collective(const std::string& name, int ranks, int chunks,
                            Rank root = 0);  // by its name in files and on command lines
@@ -93,25 +91,25 @@ Collective make_collective(const std::string& name, int ranks, int chunks,
 void add_blocks(Collective&, CollectiveKind, const std::vector<Rank>& group, int root,
                 const std::function<int(int s, int d)>& chunks);
 
-// A custom collective with each of its chunks cut into `chunks` pieces.
+// Returns a custom collective with each of its chunks cut into `chunks` pieces.
 Collective refined(const Collective&, int chunks);
 
-// The same with each block cut into `chunks`. Requires one chunk per block.
+// Returns the same with each block cut into `chunks`. Requires one chunk per block.
 Collective with_chunks(const Collective& one, int chunks);
 
-// The same, or one of a kind that stands in for it or is a phase of it: for the same ranks, root and order of
-// sums.
+// Returns the same, or one of a kind that stands in for it or is a phase of it: for the same ranks, root and
+// order of sums.
 Collective of_kind(const Collective& asked, CollectiveKind, int chunks);
 
-// The collective with its data flow reversed: pre and post exchanged. For a combining collective whose chunks
-// each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,
-// Allgather) on the reversed topology, and vice versa. Positions are exchanged too.
+// Returns the collective with its data flow reversed: pre and post exchanged. For a combining collective
+// whose chunks each have one destination (Reduce, ReduceScatter) this is the dual that does not combine
+// (Broadcast, Allgather) on the reversed topology, and vice versa. Positions are exchanged too.
 Collective dual(const Collective&);
 
-// Chunks per rank of the input and output buffers: one past the largest position that the rank uses.
+// Returns chunks per rank of the input and output buffers: one past the largest position that the rank uses.
 int input_chunks(const Collective&, Rank);
 int output_chunks(const Collective&, Rank);
-// The same of all ranks, in one walk over the chunks; of what is out of range, nothing.
+// Returns the same of all ranks, in one walk over the chunks; of what is out of range, nothing.
 std::vector<int> input_chunks(const Collective&);
 std::vector<int> output_chunks(const Collective&);
 
@@ -120,7 +118,6 @@ double bytes_of(const Collective&);
 
 // Chunks that start at the same ranks and go to the same ranks: they differ by their number and by where they
 // lie in buffers, so what bounds, encodings and constructions find out about one is true of all.
-
 struct ChunkClass {
   RankSet pre = {};
   RankSet post = {};
@@ -128,7 +125,7 @@ struct ChunkClass {
   std::int64_t count() const { return std::ssize(chunks); }
 };
 
-// Every class, by pre, then post.
+// Returns every class, by pre, then post.
 std::vector<ChunkClass> chunk_classes(const Collective&);
 
 }  // namespace chorale

@@ -53,21 +53,21 @@ std::optional<CollectiveKind> kind_named(std::string_view);
 std::optional<CollectiveKind> kind_spelled(const std::string& name);
 CollectiveKind known_kind(const std::string& name);  // likewise; throws InputError
 
-// Kinds that can be requested by name, in the order of the table: without implementations of other kinds and
-// Custom.
+// Says which kinds can be requested by name, in the order of the table: without implementations of other
+// kinds and Custom.
 bool is_offered(CollectiveKind);
 const std::vector<std::string>& collective_names();
-// Those that are asked about where none is named, in this order.
+// Returns those that are asked about where none is named, in this order.
 const std::vector<std::string>& usual_collectives();
 
-// Those with counts (ir/group_collective.h).
+// Returns those with counts (ir/group_collective.h).
 std::optional<CollectiveKind> kind_with_counts(std::string_view name);  // of "allgatherv"
 const std::vector<std::string>& counted_names();
 
 bool is_rooted(CollectiveKind);     // one rank, the root, plays another part than the others
 bool is_combining(CollectiveKind);  // by the row; of a custom collective, by its own member
 
-// Blocks of the buffers of a rank that has one.
+// Returns blocks of the buffers of a rank that has one.
 int input_blocks(CollectiveKind, int ranks);
 int output_blocks(CollectiveKind, int ranks);
 int blocks_of(CollectiveKind, int ranks);  // of the larger of the two
@@ -79,10 +79,11 @@ int blocks_of(CollectiveKind, int ranks);  // of the larger of the two
 //
 // The input begins this many times `rank` blocks after the output: 1, 0 or -1.
 int in_place_shift(CollectiveKind);
-// The one slot that two such slots of both buffers share; a slot that is shared with no other is its own.
+// Returns the one slot that two such slots of both buffers share; a slot that is shared with no other is its
+// own.
 Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&);
-// The same for a rank whose buffers have these numbers of chunks. A slot stays as it is if the other buffer
-// does not have it (a rank other than the root has no output in Reduce).
+// Returns the same for a rank whose buffers have these numbers of chunks. A slot stays as it is if the other
+// buffer does not have it (a rank other than the root has no output in Reduce).
 Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&, int input_chunks,
                    int output_chunks);
 

@@ -46,7 +46,7 @@ struct DataOperation {
   bool operator==(const DataOperation&) const = default;
 };
 
-// The usual ones: move one value, or add one to what lies in a slot.
+// Return the usual ones: move one value, or add one to what lies in a slot.
 DataOperation sending(const Slot& src, int piece = 0);
 DataOperation receiving(const Slot& dst, int piece = 0);
 DataOperation copying(const Slot& src, const Slot& dst, int piece = 0);
@@ -69,7 +69,7 @@ inline bool is_local(const DataOperation& op) {
   return !op.takes && !op.sends;
 }
 
-// The slot, or the slot of the place, `by` positions further on.
+// Returns the slot, or the slot of the place, `by` positions further on.
 Slot next_slot(const Slot&, int by);
 DataPlace next_place(const DataPlace&, int by);
 

@@ -66,7 +66,7 @@ struct Design {
   bool operator==(const Design&) const = default;
 };
 
-// {"chorale_design": 1, ...}; docs/formats.md.
+// Returns {"chorale_design": 1, ...}; docs/formats.md.
 std::string to_json(const Design&);
 
 }  // namespace chorale

@@ -18,7 +18,7 @@ class DisjointSets {
     parent_[std::max(x, y)] = std::min(x, y);
   }
 
-  // The smallest member of the set that x is in.
+  // Returns the smallest member of the set that x is in.
   int find(int x) {
     while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
     return x;

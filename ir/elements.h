@@ -36,7 +36,7 @@ bool is_short_type(ElementType);  // a float of 16 or 8 bits
 std::string to_string(ElementType);  // "float32"
 std::string to_string(ReduceOp);     // "sum"
 
-// The inverse; throws InputError for another name.
+// Returns the inverse; throws InputError for another name.
 ElementType element_type(const std::string& name);
 ReduceOp reduce_op(const std::string& name);
 

@@ -37,8 +37,8 @@ struct Epilogue {
 
 inline constexpr int kMostOperands = 16;
 
-// What keeps an epilogue from being one: an operator that finds too few values, an operand that is not there,
-// a limit. Empty if nothing does.
+// Returns what keeps an epilogue from being one: an operator that finds too few values, an operand that is
+// not there, a limit. Empty if nothing does.
 std::string flaw(const Epilogue&);
 
 bool has_sliced_operand(const Epilogue&);
@@ -46,9 +46,9 @@ bool has_sliced_operand(const Epilogue&);
 // Is it a name that an operand may have? Of letters, digits and _, without another meaning.
 bool is_operand_name(const std::string&);
 
-// From text, in the grammar of workloads (ir/expression_text.h): numbers, x, index, names of operands,
-// operators, functions. Older spellings are read, too ("max(x, 0)", "float16(x)"). Throws InputError that
-// names `where`, line and column.
+// Reads one from text, in the grammar of workloads (ir/expression_text.h): numbers, x, index, names of
+// operands, operators, functions. Older spellings are read, too ("max(x, 0)", "float16(x)"). Throws
+// InputError that names `where`, line and column.
 Expression parse_expression(std::string_view text, const std::vector<EpilogueOperand>&,
                             const std::string& where);
 std::string to_string(const Expression&, const std::vector<EpilogueOperand>&);

@@ -1,5 +1,5 @@
-// The user's errors. A bug of ours is an assert; an unsolvable or unfinished question is a value (Verdict);
-// an unusable input is an InputError: one line with what, where and the remedy.
+// Faults, and the user's errors. A bug of ours is an assert; an unsolvable or unfinished question is a value
+// (Verdict); an unusable input is an InputError: one line with what, where and the remedy.
 #pragma once
 
 #include <iosfwd>
@@ -9,8 +9,6 @@
 #include "ir/topology.h"
 
 namespace chorale {
-
-// What is wrong, as a value: decisions read its kind and its place, people its words.
 
 // What a fault is about; -1: of no single one. Counted from 0, whatever is printed.
 struct FaultPlace {
@@ -25,6 +23,7 @@ struct FaultPlace {
   bool operator==(const FaultPlace&) const = default;
 };
 
+// A fault is what is wrong, as a value: decisions read its kind and its place, people its words.
 struct Fault {
   enum class Kind {
     // Of schedules, programs and strategies.

@@ -56,7 +56,7 @@ struct ExpressionNode {
   }
 };
 
-// How many values an operator takes.
+// Returns how many values an operator takes.
 int arity(ExpressionOperator);
 
 // In the order of a stack machine: each node takes its values from the stack, the last one on top, and puts
@@ -66,9 +66,8 @@ using Expression = std::vector<ExpressionNode>;
 // Of an expression, and of values on the stack at once.
 inline constexpr int kMostExpressionNodes = 256, kDeepestExpression = 16;
 
-// What expressions call types, functions and operators in texts, for the reader and the printer.
-
-// Types of elements; workloads have the first seven.
+// What expressions call types, functions and operators in texts, for the reader and the printer. Types of
+// elements: workloads have the first seven.
 inline constexpr Named<ElementType> kElementWords[] = {
     {ElementType::Float64, "fp64"},  {ElementType::Float32, "fp32"},    {ElementType::Float16, "fp16"},
     {ElementType::Bfloat16, "bf16"}, {ElementType::Float8E4m3, "e4m3"}, {ElementType::Float8E5m2, "e5m2"},
@@ -89,7 +88,7 @@ inline constexpr Named<ExpressionOperator> kOperatorWords[] = {
     {ExpressionOperator::Less, "<"},     {ExpressionOperator::LessEqual, "<="},
     {ExpressionOperator::Equal, "=="}};
 
-// The value that a table has for the word, or none.
+// Returns the value that a table has for the word, or none.
 template <typename Value, std::size_t n>
 std::optional<Value> meaning(const Named<Value> (&table)[n], std::string_view word) {
   return value_in(std::span<const Named<Value>>(table), word);

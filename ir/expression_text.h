@@ -21,8 +21,7 @@
 
 namespace chorale {
 
-// The words of workloads and expressions in texts (docs/workloads.md), each with its place.
-
+// A token is a word of a workload or an expression in a text (docs/workloads.md), with its place.
 struct Token {
   enum class Kind { Name, Number, String, Symbol, End };
   Kind kind = Kind::End;
@@ -71,7 +70,7 @@ class ExpressionReader {
 
   // Rules.
   Value expression();
-  // A name that no "(" follows.
+  // Returns the term for a name that no "(" follows.
   virtual Term name() = 0;
   // After "NAME("; up to the ")". Here: functions, ReLU, Cast and Random.
   virtual Value call(const Token& token);

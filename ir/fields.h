@@ -54,8 +54,8 @@ struct Field {
   static decltype(auto) of(Owner& owner) { return (owner.*....*Path); }
 };
 
-// The name of a member, as the compiler prints it: of GCC "... [with auto Member = &Link::src; ...]", of
-// Clang "... [Member = &chorale::Link::src]". It ends in '\0'.
+// Returns the name of a member, as the compiler prints it: of GCC "... [with auto Member = &Link::src; ...]",
+// of Clang "... [Member = &chorale::Link::src]". It ends in '\0'.
 template <auto Member>
 consteval std::string_view printed_member() {
   const std::string_view printed = __PRETTY_FUNCTION__;
@@ -152,7 +152,7 @@ struct Fields<NodeLabel> {
   static constexpr std::tuple all = {field<&NodeLabel::kind>(), field<&NodeLabel::name>()};
 };
 
-// Numbers of the switches that have the ability.
+// Returns numbers of the switches that have the ability.
 template <bool Abilities::*ability>
 std::vector<int> able(const Topology& topology) {
   std::vector<int> switches;

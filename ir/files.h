@@ -19,7 +19,7 @@ struct NamedText {
   std::string text = {};
 };
 
-// The files as they are to lie in a folder.
+// Returns the files as they are to lie in a folder.
 std::vector<NamedText> in_folder(const std::string& folder, std::vector<NamedText> files);
 
 // Whether an argument that may also be a name stands for a file: it contains a '/', or ends in .json, .xml,
@@ -36,7 +36,7 @@ void write_file(const std::string& path, std::string_view text);
 // (Files that were there before and were replaced already stay replaced: only a failing rename leads there.)
 void write_files(const std::vector<NamedText>& files);
 
-// Why a file of this path could not be written, to be asked before long work; empty: it can.
+// Returns why a file of this path could not be written, to be asked before long work; empty: it can.
 std::string why_not_writable(const std::string& path);
 
 }  // namespace chorale

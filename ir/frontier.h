@@ -127,7 +127,7 @@ struct Claim {
 
 // Is the claim about this collective with `chunks` chunks per block?
 bool speaks_of(const Claim&, CollectiveKind, int chunks);
-// The fewest rounds of such a schedule, by a claim that is about it; kNoSchedule: there is none.
+// Returns the fewest rounds of such a schedule, by a claim that is about it; kNoSchedule: there is none.
 int rounds_claimed(const Claim&, int chunks);
 // The most chunks per which a claim about any chunk count counts its rounds, so that sums of two such rates
 // fit.
@@ -221,7 +221,7 @@ struct Space {
   int extra_rounds = kAnyRounds;
   bool operator==(const Space&) const = default;
 };
-// The most rounds that the space allows to a schedule of `steps` steps.
+// Returns the most rounds that the space allows to a schedule of `steps` steps.
 int most_rounds(const Space&, int steps);
 
 // What the search was not to exceed. None of it changes what is true, only what was found and shown of it.
@@ -266,11 +266,11 @@ std::span<const Named<Method>> methods();
 std::span<const Named<ResultKind>> result_kinds();
 std::span<const Named<Stopped>> endings();  // "" for No, "time limit", ...
 std::string name_of(Method);
-// The same with '_' for what a construction's name may not have, and no more than 400 characters: names of
-// levels come from files.
+// Returns the same with '_' for what a construction's name may not have, and no more than 400 characters:
+// names of levels come from files.
 std::string construction_name(std::string);
-// "tree_growth"; of two phases "sat + tree_growth"; if the method is more specific, "gather+local_reduce
-// (sat)".
+// Returns "tree_growth"; of two phases "sat + tree_growth"; if the method is more specific,
+// "gather+local_reduce (sat)".
 std::string origin(const Point&);
 std::string name_of(ResultKind);
 std::string name_of(Stopped);
@@ -297,13 +297,12 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-// The strongest bound on rounds per chunk, whatever the chunk count and the steps, that is claimed; 0/1 if
-// none is.
+// Returns the strongest bound on rounds per chunk, whatever the chunk count and the steps, that is claimed;
+// 0/1 if none is.
 Rate rate_bound(const Result&);
 
-// What a schedule costs, counted from its steps.
-
-// `chunks`: per block, of the collective that it is of.
+// Returns what a schedule costs, counted from its steps. `chunks`: per block, of the collective that it is
+// of.
 inline Cost cost_of(const Schedule& schedule, int chunks) {
   return {
       .steps = static_cast<int>(schedule.steps.size()), .rounds = total_rounds(schedule), .chunks = chunks};

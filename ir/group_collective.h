@@ -21,11 +21,11 @@ struct GroupQuestion {
   std::vector<std::vector<int>> counts = {};
 };
 
-// The kind itself if there is one group, all ranks as they are numbered, without counts. Throws InputError if
-// the collective would be too large, or if its counts leave nothing to move.
+// Returns the kind itself if there is one group, all ranks as they are numbered, without counts. Throws
+// InputError if the collective would be too large, or if its counts leave nothing to move.
 Collective make_collective(const GroupQuestion&, int ranks);
 
-// The counts of an allgatherv or reducescatterv of all ranks as they are numbered; empty of any other
+// Returns the counts of an allgatherv or reducescatterv of all ranks as they are numbered; empty of any other
 // collective.
 std::vector<int> counts_of(const Collective&);
 

@@ -30,7 +30,7 @@ std::string write_fields(const Type&, const Codec& = {});
 template <typename Type, typename Codec = PlainFields>
 Type read_fields(const JsonReader&, const Codec& = {});  // refuses other members
 
-// The value of an enumeration with names (ir/enum_names.h).
+// Returns the value of an enumeration with names (ir/enum_names.h).
 template <typename Value>
 Value read_named(const JsonReader& json) {
   const std::string text = json.text();
@@ -176,7 +176,7 @@ std::optional<bool> has_member(const Type& owner, const FieldWords& words, const
     return {};
 }
 
-// The members of an object, without its braces.
+// Returns the members of an object, without its braces.
 template <typename Type, typename Codec = PlainFields>
 std::string write_members(const Type& value, const Codec& codec = {}) {
   static const Type usual;
@@ -227,7 +227,7 @@ void add_members(std::string& text, const Codec& codec, std::string_view name, c
   if constexpr (sizeof...(rest) > 0) add_members(text, codec, rest...);
 }
 
-// An object that is not the value of a type, by names and values in turn: json_object("ranks", 4).
+// Returns an object that is not the value of a type, by names and values in turn: json_object("ranks", 4).
 template <typename... Members>
 JsonText json_object(const Members&... members) {
   std::string text;
@@ -235,7 +235,7 @@ JsonText json_object(const Members&... members) {
   return {"{" + text + "}"};
 }
 
-// The same as a file, a member a line.
+// Returns the same as a file, a member a line.
 template <typename... Members>
 std::string json_file(const Members&... members) {
   std::string text;

@@ -22,7 +22,7 @@ std::string write_collective(const Collective&, const std::string& indent);
 Collective read_collective_members(const JsonReader&, int ranks);
 std::string write_collective_members(const Collective&, const std::string& indent);
 
-// What proves a claim about this machine, whose ranks, links and limits bound what is read.
+// Returns what proves a claim about this machine, whose ranks, links and limits bound what is read.
 Certificate read_certificate(const JsonReader&, const Topology&);
 std::string write_certificate(const Certificate&, const Topology&);
 

@@ -1,5 +1,6 @@
-// A strict cursor over JSON text: it knows its file and place, and refuses what is not described. For
-// the json_*.cpp files of this room, and readers of others' formats.
+// Small pieces of JSON text for writers, and a strict cursor over JSON text for readers: it knows its file
+// and place, and refuses what is not described. For the json_*.cpp files of this room, and readers of others'
+// formats.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,8 +19,7 @@
 
 namespace chorale {
 
-// Small pieces of JSON text for the json_*.cpp files of this room.
-
+// Returns the text as a JSON string, of ASCII.
 std::string quoted(const std::string& text);
 
 inline std::string list(std::span<const int> numbers) {
@@ -32,7 +32,7 @@ inline std::string list(const std::vector<std::string>& texts) {
   return "[" + text + "]";
 }
 
-// The elements, one per line, indented.
+// Returns the elements, one per line, indented.
 inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
   if (elements.empty()) return "[]";
   std::string text = "[";
@@ -85,7 +85,7 @@ class JsonReader {
   std::string place_;
 };
 
-// A cursor on all of the text, which is parsed, or InputError with line and column.
+// Returns a cursor on all of the text, which is parsed, or InputError with line and column.
 JsonReader parse_json(std::string_view text, const std::string& file);
 // On one line of a file that has a text in each.
 JsonReader parse_json_line(std::string_view text, const std::string& file, int line);

@@ -1,4 +1,4 @@
-// Messages between ranks, and how long they took.
+// Messages between ranks, and how long they took; how long programs should take.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,6 @@ struct MessageTime {
 };
 
 // How long a schedule or program should take (cost/program_time.h).
-
 struct ProgramTime {
   double us = 0;
   double busiest_us = 0;      // how long the busiest link or limit is in use: no order of transfers beats it

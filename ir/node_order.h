@@ -10,7 +10,6 @@
 namespace chorale {
 
 // The switches of a cluster's network as a tree, with hosts on its leaves.
-
 struct SwitchTree {
   std::vector<std::string> hosts = {};     // nodes, in the order in which the switches have them
   std::vector<std::string> switches = {};  // by name
@@ -72,7 +71,7 @@ struct NodeOrder {
   bool operator==(const NodeOrder&) const = default;
 };
 
-// {"chorale_order": 1, ...}; docs/formats.md.
+// Returns {"chorale_order": 1, ...}; docs/formats.md.
 std::string to_json(const NodeOrder&);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// The fields of jobs and rankings (ir/fields.h), for their writers and readers (ir/json_placement.cpp,
-// ir/json_placement.cpp), the schemas of docs, and Python. In files axes, levels and reductions have names;
+// The fields of jobs, rankings, block programs and reports (ir/fields.h), for their writers and readers
+// (ir/json_placement.cpp), the schemas of docs, and Python. In files axes, levels and reductions have names;
 // numbers of microseconds are at most kMostUs.
 #pragma once
 
@@ -223,9 +223,8 @@ struct Fields<Ranking> {
       field<&R::best>({.longest = kMostRanked})};
 };
 
-// The fields of block programs (ir/fields.h), for ir/json_block_program.cpp and the schemas of docs. What an
+// Block programs are written and read in ir/json_block_program.cpp. What an
 // instruction has depends on its operation.
-
 inline constexpr double kMostProgramNumber = 1 << 24;
 inline constexpr std::size_t kMostProgramList = 1 << 24;
 
@@ -249,9 +248,7 @@ struct Fields<BlockRank> {
       field<&R::blocks>({.longest = kMostProgramList})};
 };
 
-// The fields of the reports of checks (ir/fields.h). Only written.
-
-// Only those that the fault has.
+// Reports of checks are only written. Of a place they have only those members that the fault has.
 template <>
 struct Fields<FaultPlace> {
   using P = FaultPlace;

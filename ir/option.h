@@ -29,7 +29,7 @@ enum class OptionKind {
 
 using OptionChoice = Named<std::int64_t>;
 
-// The values of an enumeration that can be chosen, as a static table for a row.
+// Returns the values of an enumeration that can be chosen, as a static table for a row.
 template <typename Value, std::size_t n>
 constexpr std::array<OptionChoice, n> choices_of(const Named<Value> (&values)[n]) {
   std::array<OptionChoice, n> choices;
@@ -70,8 +70,8 @@ struct OptionRow {
   OptionMember<Owner> member = {};
 };
 
-// The member at the end of a path of members: member<A, &A::b, &B::c>() is a.b.c. An optional number without
-// a value is -1.
+// Returns the member at the end of a path of members: member<A, &A::b, &B::c>() is a.b.c. An optional number
+// without a value is -1.
 template <typename Owner, auto... Path>
 constexpr OptionMember<Owner> member() {
   using Value = std::remove_cvref_t<decltype((std::declval<Owner&>().*....*Path))>;
@@ -93,7 +93,7 @@ constexpr OptionMember<Owner> member() {
             .set = [](Owner& owner, std::int64_t value) { (owner.*....*Path) = static_cast<Value>(value); }};
 }
 
-// The value of an option that counts; none if the option is not given and does not have a default.
+// Returns the value of an option that counts; none if the option is not given and does not have a default.
 template <typename Owner>
 std::optional<std::int64_t> given(const OptionRow<Owner>& row, const Owner& owner) {
   const std::int64_t value = row.member.get(owner);
@@ -118,7 +118,7 @@ const OptionRow<Owner>& row_of(std::span<const OptionRow<Owner>> rows, std::stri
 
 std::string_view key_of(const OptionWords&);
 
-// The help with its default, which is `usual` if the row does not describe it.
+// Returns the help with its default, which is `usual` if the row does not describe it.
 std::string help_of(const OptionWords&, double usual);
 template <typename Owner>
 std::string help_of(const OptionRow<Owner>& row, Owner usual = {}) {

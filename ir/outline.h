@@ -50,8 +50,8 @@ std::vector<std::vector<Rank>> groups_at(const Nesting&, const std::vector<int>&
 // whose schedules are in a file "allreduce node=f.json". Throws InputError at `where` ("--outline").
 Outline outline_in(const std::string& text, const Nesting&, const std::string& where);
 
-// The first strategy of the first placement in what 'chorale place --json' wrote, its groups as stages;
-// device d is rank d. Throws InputError.
+// Returns the first strategy of the first placement in what 'chorale place --json' wrote, its groups as
+// stages; device d is rank d. Throws InputError.
 Outline outline_from_json(std::string_view text, const std::string& file, int ranks);
 
 }  // namespace chorale

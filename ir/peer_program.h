@@ -74,7 +74,6 @@ std::string to_string(PeerOpcode);              // "move"
 std::string to_string(const PeerInstruction&);  // "wait for counter 4 to be 1"
 
 // A peer program as tables of plain rows.
-
 struct PeerTable {
   std::vector<PeerRow> rows = {};
   std::vector<PeerPlaceRow> places = {};

@@ -159,11 +159,11 @@ struct LoweredInstruction {
 using LoweredStrategy = std::vector<LoweredInstruction>;
 
 const char* name(StrategyInstruction::Operation);
-// "(gpu, InsideGroup, ReduceScatter)", "(node, Parallel(root), AllReduce)": levels[0] is the root.
+// Returns "(gpu, InsideGroup, ReduceScatter)", "(node, Parallel(root), AllReduce)": levels[0] is the root.
 std::string to_text(const StrategyInstruction&, const std::vector<std::string>& levels);
 std::string to_text(const Strategy&, const std::vector<std::string>& levels);
 std::string to_text(const ParallelismMatrix&);  // "[[1 8] [4 2]]": its factors
-// The axes as they vary in a level, the slowest first.
+// Returns the axes as they vary in a level, the slowest first.
 std::vector<int> order_of(const ParallelismMatrix&, int level);
 
 // A reduction strategy as a person writes it: in the words in which strategies are printed, by names of
@@ -180,7 +180,7 @@ struct NamedInstruction {
 
 using NamedStrategy = std::vector<NamedInstruction>;
 
-// "(gpu, InsideGroup, ReduceScatter); (gpu, Parallel(root), AllReduce); (gpu, InsideGroup, AllGather)".
+// Reads "(gpu, InsideGroup, ReduceScatter); (gpu, Parallel(root), AllReduce); (gpu, InsideGroup, AllGather)".
 // Throws InputError that names `where` and the instruction.
 NamedStrategy parse_strategy(std::string_view text, const std::string& where);
 

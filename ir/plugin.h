@@ -19,8 +19,9 @@ struct Plugin {
   const char* remedy = "";
 };
 
-// The table that the library's function returns. The library is searched in ../lib of the program and where
-// the loader searches, once, and stays loaded. Throws InputError if there is none, or one of another build.
+// Returns the table that the library's function returns. The library is searched in ../lib of the program and
+// where the loader searches, once, and stays loaded. Throws InputError if there is none, or one of another
+// build.
 const void* table_of(const Plugin&);
 
 template <typename Table>

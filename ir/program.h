@@ -64,7 +64,7 @@ struct MessageEnds {
 // By number. Requires a program that the verifier accepts.
 std::vector<MessageEnds> messages_of(const Program&);
 
-// "send output[3] to rank 5 (message 17)".
+// Returns "send output[3] to rank 5 (message 17)".
 std::string to_string(const Instruction&);
 
 // The order in which a rank posts the messages of a step, where it posts them all at once: to the next rank

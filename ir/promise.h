@@ -21,9 +21,8 @@
 
 namespace chorale {
 
-// What a slot holds, as a formal sum of inputs: how often each place is in it.
-
-// Places are input slots of ranks, numbered through; sorted by place.
+// A symbolic sum is what a slot holds, as a formal sum of inputs: how often each place is in it. Places are
+// input slots of ranks, numbered through; sorted by place.
 using SymbolicSum = std::vector<std::pair<int, int>>;
 
 // Counts stay where they get to this: a program can double them with every instruction.
@@ -82,16 +81,16 @@ class Promise {
   Input input_at(int place) const;
   int inputs(Rank n) const { return first_[n + 1] - first_[n]; }  // slots
 
-  // All outputs of a rank that something is promised for, by slot.
+  // Returns all outputs of a rank that something is promised for, by slot.
   std::vector<Output> outputs(Rank) const;
   std::span<const Chunk> chunks(Rank, int slot) const;  // none: nothing is promised there
-  // What chunks are the sum of, each input as often as it is added; of copies that several ranks hold the
-  // first's.
+  // Returns what chunks are the sum of, each input as often as it is added; of copies that several ranks hold
+  // the first's.
   std::vector<Input> terms(std::span<const Chunk>) const;
 
-  // The same in places. None: nothing is promised there.
+  // Returns the same in places. None: nothing is promised there.
   std::optional<SymbolicSum> wanted(Rank, int slot) const;
-  // In what a sum is not the one that was wanted, in words: "lacks input[2] of rank 1".
+  // Says in what a sum is not the one that was wanted, in words: "lacks input[2] of rank 1".
   std::string difference(const SymbolicSum& wanted, const SymbolicSum& held) const;
 
  private:

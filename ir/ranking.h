@@ -146,20 +146,20 @@ std::string to_json(const Ranking&);
 // Is this text meant as one? (By its first key.)
 bool is_ranking(std::string_view text);
 
-// What the text states, whether it is true or not: placement/check_ranking.h verifies that. Refused are names
-// of levels that do not exist, and groups with devices that do not exist. Throws InputError that names the
-// place.
+// Returns what the text states, whether it is true or not: placement/check_ranking.h verifies that. Refused
+// are names of levels that do not exist, and groups with devices that do not exist. Throws InputError that
+// names the place.
 Ranking ranking_from_json(std::string_view text, const std::string& file);
 
 // A ranking of placements in sentences: where each axis lies, what its communication takes and by which
 // algorithm, what binds it, what the next best placement costs, and how far off the present one is.
 
-// "tensor (8) over the 8 GPUs of a node; data (4) over the 4 nodes". An axis that takes a part of a level
-// lies on neighbours ("4 adjacent GPUs of a node"), or apart ("2 GPUs of a node (4 apart)").
+// Returns "tensor (8) over the 8 GPUs of a node; data (4) over the 4 nodes". An axis that takes a part of a
+// level lies on neighbours ("4 adjacent GPUs of a node"), or apart ("2 GPUs of a node (4 apart)").
 std::string in_words(const ParallelismMatrix&, const std::vector<Axis>&, const Hierarchy&);
 
-// The first placement, one sentence per communication, the next best one, and the present one if it was
-// given. Empty if nothing was priced.
+// Returns the first placement, one sentence per communication, the next best one, and the present one if it
+// was given. Empty if nothing was priced.
 std::vector<std::string> sentences(const Ranking&);
 
 }  // namespace chorale

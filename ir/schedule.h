@@ -31,7 +31,7 @@ struct Schedule {
 int total_rounds(const Schedule&);
 long long total_sends(const Schedule&);
 
-// The fewest in which the machine's links and limits carry the step's sends; at least 1.
+// Returns the fewest in which the machine's links and limits carry the step's sends; at least 1.
 int needed_rounds(const Topology&, const Step&);
 
 // What a limit counts a send as, by its abilities: sends of one step over it with equal keys count once. A
@@ -45,13 +45,13 @@ struct CountedOnce {
 };
 CountedOnce counted_as(const Topology&, const SharedLimit&, const Send&);
 
-// Steps in reverse order, for the reversed topology and the dual collective; every send gets `reduce`.
+// Returns steps in reverse order, for the reversed topology and the dual collective; every send gets
+// `reduce`.
 Schedule reversed(const Schedule&, bool reduce);
 
-// From the sends of a model to a schedule: what every decoder does last.
-
-// Drops sends that lead to no destination, second arrivals of a copy (collectives that do not combine) and
-// empty steps, sorts the sends, and gives each step the fewest rounds that its links and limits need.
+// Makes a schedule of the sends of a model, which every decoder does last: drops sends that lead to no
+// destination, second arrivals of a copy (collectives that do not combine) and empty steps, sorts the sends,
+// and gives each step the fewest rounds that its links and limits need.
 Schedule tidy(const Topology&, const Collective&, Schedule raw);
 
 }  // namespace chorale

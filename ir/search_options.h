@@ -19,7 +19,6 @@
 namespace chorale {
 
 // Versions of VeriPB's format of proofs, which differ in the first line and the last ones.
-
 enum class PbFormat {
   V1_2,  // VeriPB of 2022, which reads 1.0 to 1.2
   V2_0,  // VeriPB 2 and 3, which refuse versions below 2.0
@@ -98,15 +97,15 @@ struct FrontierOptions {
   std::function<void(std::function<Result()>)> publish = {};
 };
 
-// What a search with these options speaks of, as its result and its question in a library have it.
+// Returns what a search with these options speaks of, as its result and its question in a library have it.
 Space searched_space(const FrontierOptions&);
 
 // More chunks per block than any network could fill; beyond, formulas do not fit into memory anyway.
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;
 
-// The options of every search, and those that only a search for the whole frontier has. A new option is a
-// member and a row.
+// Returns the options of every search, and those that only a search for the whole frontier has. A new option
+// is a member and a row.
 std::span<const OptionRow<FrontierOptions>> search_rows();
 std::span<const OptionRow<FrontierOptions>> frontier_rows();
 std::vector<OptionRow<FrontierOptions>> question_rows();  // of both, those on which an answer depends

@@ -12,12 +12,12 @@ namespace chorale {
 // a line or paragraph separator, or one that changes the direction of writing, is invisible, or is a tag?
 bool steers(std::uint32_t code);
 
-// The text as one line of valid UTF-8 without such characters: they become escapes as JSON and C have them
-// (\n, \u001b, \u202e), and a byte that is not UTF-8 becomes \xff. Backslashes are left as they are, so that
-// the function is idempotent.
+// Returns the text as one line of valid UTF-8 without such characters: they become escapes as JSON and C have
+// them (\n, \u001b, \u202e), and a byte that is not UTF-8 becomes \xff. Backslashes are left as they are, so
+// that the function is idempotent.
 std::string shown(std::string_view text);
 
-// Lines of ours, with names from outside in them: newlines stay.
+// Returns lines of ours, with names from outside in them: newlines stay.
 std::string shown_lines(std::string_view text);
 
 }  // namespace chorale

@@ -12,9 +12,9 @@
 
 namespace chorale {
 
-// In what a program from a file is too large to be read, in words: "moves 99999999 chunks in all; 16777216
-// are the most". Empty: it is not. Short texts contain large numbers (the count of an instruction, scratch),
-// and a verifier records for every instruction the progress of each block.
+// Says in what a program from a file is too large to be read, in words: "moves 99999999 chunks in all;
+// 16777216 are the most". Empty: it is not. Short texts contain large numbers (the count of an instruction,
+// scratch), and a verifier records for every instruction the progress of each block.
 std::string excess(const BlockProgram&);
 std::string excess(const PeerProgram&);
 // Of the collective of that kind, or the custom one itself, with blocks of so many chunks (of_kind()).

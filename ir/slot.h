@@ -18,8 +18,7 @@ struct Slot {
 
 std::string to_string(const Slot&);  // "output[3]"
 
-// Buffers as MSCCL, MSCCL++ and our files name them: i, o and s.
-
+// Returns the name of a buffer in our files and those of MSCCL and MSCCL++: i, o or s.
 inline const char* letter_of(Buffer buffer) {
   return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
 }

@@ -57,8 +57,8 @@ class FirstPairs {
   const std::vector<int> parent_;
 };
 
-// The tree without the leaves that are not among `ranks`, and without inner nodes that then have one child.
-// The other leaves keep their numbers.
+// Returns the tree without the leaves that are not among `ranks`, and without inner nodes that then have one
+// child. The other leaves keep their numbers.
 CombinationTree restricted(const CombinationTree&, const std::vector<int>& ranks);
 
 // Leaf n becomes leaf `ranks[n]`.

@@ -22,10 +22,10 @@ Term index_term(int dimension);                              // of the result
 Term applied(ExpressionOperator, const std::vector<Term>&);  // as many as its arity
 Term converted(ElementType, const Term&);
 Term relu_term(const Term&);
-// Zero with the probability, else as much more; random numbers of the stream.
+// Returns zero with the probability, else as much more; random numbers of the stream.
 Term dropout_term(const Term&, double probability, double stream);
 
-// The term with each operand of these names replaced.
+// Returns the term with each operand of these names replaced.
 Term substituted(const Term&, const std::vector<std::string>& names, const std::vector<Term>& values);
 
 }  // namespace chorale

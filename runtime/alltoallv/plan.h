@@ -6,8 +6,8 @@
 
 namespace chorale {
 
-// The plan with the least predicted time, of the direct one and of those that spread, in 1 to 32 stages.
-// Requires counts of as many ranks as the tiers have, none negative, at most 2^60 bytes together.
+// Returns the plan with the least predicted time, of the direct one and of those that spread, in 1 to 32
+// stages. Requires counts of as many ranks as the tiers have, none negative, at most 2^60 bytes together.
 AlltoallvPlan plan_alltoallv(const TwoTiers&, const ByteCounts&);
 
 // Each block straight to its rank, in one step.

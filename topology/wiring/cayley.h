@@ -24,11 +24,11 @@ struct CayleyGraph {
 std::vector<int> links_of(const CayleyGraph&);
 int degree(const CayleyGraph&);
 
-// "Z64: 1, 14"
+// Returns "Z64: 1, 14"
 std::string name_of(const CayleyGraph&);
 
-// "torus 8x8", "torus 4x16 twisted by 3": a row of k ranks that wraps, m times, the last of which has its
-// links to the first that many ranks further. "" if it has not two generators that commute.
+// Returns "torus 8x8", "torus 4x16 twisted by 3": a row of k ranks that wraps, m times, the last of which has
+// its links to the first that many ranks further. "" if it has not two generators that commute.
 std::string torus_name(const CayleyGraph&);
 
 // Each link with one unit of bandwidth.
@@ -43,7 +43,7 @@ bool measure(CayleyGraph&);
 // distances / degree.
 Rate alltoall_bound(const CayleyGraph&);
 
-// The same for these prices by generator, >= 0 and not all 0.
+// Returns the same for these prices by generator, >= 0 and not all 0.
 Rate priced_bound(const CayleyGraph&, const std::vector<int>& prices);
 
 // Links each way between two halves (of odd ranks one has one more), at most: the narrowest that exchanging

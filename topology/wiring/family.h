@@ -33,7 +33,8 @@ struct WiringFamily {
 WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop = nullptr,
                      const WiringEffort& = {});
 
-// Equal for isomorphic machines of this kind (links alike, without limits), and for no others.
+// Returns links that are equal for isomorphic machines of this kind (links alike, without limits), and for no
+// others.
 std::vector<Cable> canonical_links(const Topology&);
 
 }  // namespace chorale

@@ -27,8 +27,9 @@ Group cyclic_product(const std::vector<int>& factors);
 
 Group direct_product(const Group& a, const Group& b);
 
-// The group of N and one more element x: x^k = power, an element of N, and x n x^-1 = moved[n]. Requires that
-// `moved` is an automorphism of N that keeps `power`, and that k times it is n -> power n power^-1.
+// Returns the group of N and one more element x: x^k = power, an element of N, and x n x^-1 = moved[n].
+// Requires that `moved` is an automorphism of N that keeps `power`, and that k times it is n -> power n
+// power^-1.
 Group cyclic_extension(const Group& normal, int k, const std::vector<int>& moved, int power);
 
 // Z_m x| Z_k with (a, b) (c, d) = (a + r^b c, b + d). Requires r^k = 1 modulo m; of k = 2 and r = m - 1 it is

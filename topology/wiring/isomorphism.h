@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// A number for each element that every isomorphism keeps: elements of one color are alike in their orders,
-// centralizers and roots, and in the colors of their products, several products deep.
+// Returns a number for each element that every isomorphism keeps: elements of one color are alike in their
+// orders, centralizers and roots, and in the colors of their products, several products deep.
 std::vector<std::uint64_t> element_colors(const Group&);
 
 // Whether two groups with these colors are one, by name and numbers of elements apart.
