@@ -436,7 +436,7 @@ Resharding reshard(const Topology& topology, const ReshardDemand& demand, const 
   std::future<std::optional<double>> bound = std::async(
       std::launch::async, bound_us, std::cref(flat), std::cref(answer.demand), limited.synthesis.limits.stop);
   answer.result = packed(flat, answer.demand.collective, limited);
-  stop.tell_why(answer.result);
+  stop.record_why(answer.result);
   answer.bound_us = bound.get();
   std::vector<Route> routes = {gather_and_broadcast(flat, answer.demand), direct_sends(flat, answer.demand)};
   if (answer.of_nodes) routes.push_back(ring_of_nodes(flat, answer.demand, host));

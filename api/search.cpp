@@ -84,7 +84,7 @@ Result frontier(std::shared_ptr<const Topology> topology, const Collective& coll
   if (!options.us && !links_alike(*topology))
     options.us = [topology](const Point& point, double bytes) { return point_us(*topology, point, bytes); };
   Result result = search_frontier(*topology, collective, options);
-  stop.tell_why(result);
+  stop.record_why(result);
   return result;
 }
 
@@ -95,7 +95,7 @@ SynthesisResult synthesize(const Topology& topology, const Collective& collectiv
   FrontierOptions options = given;
   const TimedStop stop(options);
   SynthesisResult answer = search_synthesis(flatten(topology), collective, question, options);
-  stop.tell_why(answer.result);
+  stop.record_why(answer.result);
   return answer;
 }
 

@@ -29,7 +29,7 @@ TimedStop::TimedStop(FrontierOptions& options)
 }
 
 // A search that its flag ended reports an interruption; if the caller's flag is not set, it was the time.
-void TimedStop::tell_why(Result& result) const {
+void TimedStop::record_why(Result& result) const {
   if (!clock_.joinable() || result.stopped != Stopped::Interrupted || (asked_ != nullptr && *asked_)) return;
   result.stopped = Stopped::TimeLimit;
   result.limits.time_ms = limit_.count();

@@ -20,7 +20,7 @@ class TimedStop {
   explicit TimedStop(FrontierOptions&);
 
   // Why a search ended whose only information was the stop flag, and the limit that it was.
-  void tell_why(Result&) const;
+  void record_why(Result&) const;
 
  private:
   void watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline);

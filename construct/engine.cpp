@@ -466,7 +466,7 @@ class Construction::Engine {
              repeating, worth, keep);
   }
 
-  struct Cheap {
+  struct KeptCost {
     int steps = 0;
     double rate = 0;
   };
@@ -481,7 +481,7 @@ class Construction::Engine {
 
   // Is it better than what there is, and, if it is large, by more than a trifle? To meet the bound is none.
   bool is_better(int steps, double rate, bool large) const {
-    return std::ranges::none_of(kept_, [&](const Cheap& other) {
+    return std::ranges::none_of(kept_, [&](const KeptCost& other) {
       if (other.steps > steps) return false;
       const bool meets = rate <= bound_ * (1 + 1e-12);
       if (!large || meets || other.steps == steps) return other.rate <= rate * (1 + 1e-12);
@@ -519,11 +519,11 @@ class Construction::Engine {
 
   // Verified points.
   void take(Point point, bool large) {
-    const Cheap cost{.steps = point.cost.steps,
-                     .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
+    const KeptCost cost{.steps = point.cost.steps,
+                        .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
     if (cost.steps > question_.max_steps || !is_better(cost.steps, cost.rate, large)) return;
-    std::erase_if(kept_,
-                  [&](const Cheap& other) { return other.steps >= cost.steps && other.rate >= cost.rate; });
+    std::erase_if(
+        kept_, [&](const KeptCost& other) { return other.steps >= cost.steps && other.rate >= cost.rate; });
     kept_.push_back(cost);
     best_rate_ = std::min(best_rate_, cost.rate);
     (*found_)(std::move(point));
@@ -541,7 +541,7 @@ class Construction::Engine {
   double bound_ = 0;
   double best_rate_ = std::numeric_limits<double>::infinity();
   double found_rate_ = std::numeric_limits<double>::infinity();  // of others
-  std::vector<Cheap> kept_ = {};
+  std::vector<KeptCost> kept_ = {};
   std::set<std::pair<int, int>> united_ = {};  // chunk counts of tree unions, at a level
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;

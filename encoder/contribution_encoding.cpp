@@ -66,10 +66,10 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
       if (rank_orbit_[c * ranks + n] == c * ranks + n)
         for (int s = 1; s <= horizon_.steps; ++s)
           joined(c, n, s, asks_order(collective_, c) ? options.sums : SumsMade::Anyhow);
-  const bool told_apart = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
+  const bool are_distinguished = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
     return limit.abilities.multicast && limit.abilities.reduce;
   });
-  if (told_apart) {
+  if (are_distinguished) {
     copy_.assign(send_.size(), kFalse);
     for (Chunk c = 0; c < chunks; ++c)
       for (Rank n = 0; n < ranks; ++n)

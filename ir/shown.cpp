@@ -60,7 +60,7 @@ std::string escaped(std::string_view text, bool keeps_newlines) {
     const Character c = first_of(text);
     if (c.bytes == 0)
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-    else if (steers(c.code) && !(keeps_newlines && c.code == '\n'))
+    else if (controls_terminal(c.code) && !(keeps_newlines && c.code == '\n'))
       result += escape(c.code);
     else
       result += text.substr(0, c.bytes);
@@ -71,7 +71,7 @@ std::string escaped(std::string_view text, bool keeps_newlines) {
 
 }  // namespace
 
-bool steers(std::uint32_t code) {
+bool controls_terminal(std::uint32_t code) {
   return std::any_of(std::begin(kSteering), std::end(kSteering),
                      [&](const Range& range) { return range.first <= code && code <= range.last; });
 }

@@ -10,7 +10,7 @@ namespace chorale {
 
 // Is this a character that terminals and pages obey instead of showing it: a control character (C0, DEL, C1),
 // a line or paragraph separator, or one that changes the direction of writing, is invisible, or is a tag?
-bool steers(std::uint32_t code);
+bool controls_terminal(std::uint32_t code);
 
 // Returns the text as one line of valid UTF-8 without such characters: they become escapes as JSON and C have
 // them (\n, \u001b, \u202e), and a byte that is not UTF-8 becomes \xff. Backslashes are left as they are, so

@@ -298,8 +298,8 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   Result result = frontier(flat, collective, search);
   // Joined before the last table is made: no report comes after the answer.
   reporter = {};
-  end_of_search.tell_why(result);
-  end.tell_why(result);
+  end_of_search.record_why(result);
+  end.record_why(result);
   return table.with(std::move(result), stop);
 }
 

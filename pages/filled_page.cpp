@@ -18,7 +18,7 @@ bool steers_a_page(std::string_view escape) {
   if (escape[1] != 'u') return false;
   std::uint32_t code = 0;
   std::from_chars(escape.data() + 2, escape.data() + 6, code, 16);
-  return steers(code) || code == 0xdb40;
+  return controls_terminal(code) || code == 0xdb40;
 }
 
 // An escape is two characters at least, so the character after a backslash is copied with it.

@@ -43,8 +43,8 @@ class SatFinder : public SequenceFinder {
   void extend() override { encoding_.extend(); }
 
   Verdict find(int length, bool at_goal, std::vector<int>& found) override {
-    solver_->add(encoding_.formula(), told_);
-    told_ = encoding_.formula().literals.size();
+    solver_->add(encoding_.formula(), literals_given_);
+    literals_given_ = encoding_.formula().literals.size();
     std::vector<Lit> assumptions;
     if (at_goal) assumptions.push_back(encoding_.at_goal(length));
     const Verdict verdict = solver_->solve(assumptions, limits_);
@@ -65,7 +65,7 @@ class SatFinder : public SequenceFinder {
   StrategyEncoding encoding_;
   std::unique_ptr<SatSolver> solver_;
   SolveLimits limits_;
-  std::size_t told_ = 0;  // literals of the formula that the solver has; only new ones are added
+  std::size_t literals_given_ = 0;  // literals of the formula that the solver has; only new ones are added
 };
 
 class SmtFinder : public SequenceFinder {

@@ -283,9 +283,10 @@ void reach_targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound&
 }
 
 // Leaves in the same place of subtrees that are equal as long as nothing is in them.
-class Alikes {
+class EquivalentLeaves {
  public:
-  explicit Alikes(const NodeTree& tree) : above_(tree.above_leaves()), put_(tree.uplinks.size() + 1, 0) {
+  explicit EquivalentLeaves(const NodeTree& tree)
+      : above_(tree.above_leaves()), put_(tree.uplinks.size() + 1, 0) {
     for (std::size_t u = 0; u < tree.uplinks.size(); ++u) shapes_.push_back(shape(tree, static_cast<int>(u)));
     for (const NodeTree::Leaf& leaf : tree.leaves) hosts_.push_back(leaf.hosts.size());
   }
@@ -325,7 +326,7 @@ class AllOrders {
   AllOrders(const NodeMesh& mesh, const NodeTree& tree, long long nodes, LeafOfNode& best)
       : mesh_(mesh),
         loads_(mesh, tree),
-        alikes_(tree),
+        equivalent_(tree),
         left_(nodes),
         best_(best),
         best_us_(NodeLoads(mesh, tree, best).time().us) {
@@ -351,14 +352,14 @@ class AllOrders {
     }
     std::vector<int> tried;
     for (int leaf = 0; leaf < static_cast<int>(free_.size()) && left_ >= 0; ++leaf) {
-      if (free_[leaf] == 0 || std::ranges::any_of(tried, [&](int t) { return alikes_.alike(t, leaf); }))
+      if (free_[leaf] == 0 || std::ranges::any_of(tried, [&](int t) { return equivalent_.alike(t, leaf); }))
         continue;
       tried.push_back(leaf);
       --free_[leaf];
       loads_.put(node, leaf);
-      alikes_.put(leaf, 1);
+      equivalent_.put(leaf, 1);
       descend(node + 1);
-      alikes_.put(leaf, -1);
+      equivalent_.put(leaf, -1);
       loads_.take(node);
       ++free_[leaf];
       if (node == 0 && !first_anywhere_) return;
@@ -367,7 +368,7 @@ class AllOrders {
 
   const NodeMesh& mesh_;
   NodeLoads loads_;
-  Alikes alikes_;
+  EquivalentLeaves equivalent_;
   long long left_;
   LeafOfNode& best_;
   double best_us_;

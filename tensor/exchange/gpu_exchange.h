@@ -39,7 +39,7 @@ class GpuExchange : public ExchangePlan {
     int from = 0;
     do {
       const int to = Progress::kBeside && Loop::kTotals == 0 ? std::min(all, from + 1) : all;
-      for (int s = from; s < to; ++s) tell_wants(steps()[static_cast<std::size_t>(s)], progress);
+      for (int s = from; s < to; ++s) state_needs(steps()[static_cast<std::size_t>(s)], progress);
       transport.launch(GpuDevice::chain(phase(input, output, loop, from, to)), Progress::kBeside);
       for (int s = from; s < to; ++s)
         for (const Span& place : steps()[static_cast<std::size_t>(s)].finished)
@@ -71,7 +71,7 @@ class GpuExchange : public ExchangePlan {
     return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop, from, to};
   }
   template <typename Progress>
-  static void tell_wants(const Step& step, Progress& progress) {
+  static void state_needs(const Step& step, Progress& progress) {
     for (const Span& place : step.from)
       if (place.buffer == 0) progress.needs(place.begin, place.count);
     for (const OwnSum& sum : step.sums)

@@ -22,7 +22,7 @@ struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Several {
 };
 
 template <typename T, int width>
-CHORALE_DEVICE inline bool lies_even(const T* at) {
+CHORALE_DEVICE inline bool is_aligned_for(const T* at) {
   return reinterpret_cast<std::uintptr_t>(at) % alignof(Several<T, width>) == 0;
 }
 
@@ -30,7 +30,7 @@ template <int width, typename T>
 CHORALE_DEVICE inline Several<T, width> several_at(const T* at) {
 #ifdef __CUDA_ARCH__
   if constexpr (width > 1)
-    if (lies_even<T, width>(at)) return *reinterpret_cast<const Several<T, width>*>(at);
+    if (is_aligned_for<T, width>(at)) return *reinterpret_cast<const Several<T, width>*>(at);
 #endif
   Several<T, width> values;
   CHORALE_UNROLL
@@ -42,7 +42,7 @@ template <typename T, int width>
 CHORALE_DEVICE inline void store_several(T* at, const Several<T, width>& values) {
 #ifdef __CUDA_ARCH__
   if constexpr (width > 1)
-    if (lies_even<T, width>(at)) {
+    if (is_aligned_for<T, width>(at)) {
       *reinterpret_cast<Several<T, width>*>(at) = values;
       return;
     }

@@ -134,12 +134,12 @@ class ProgramCheck {
   // whose kernels and overlaps are units (kernels.h); outputs last.
   OrError<Workload> run() {
     tidy_operations(given_.operations);
-    if (auto error = look_at_heading()) return *error;
+    if (auto error = fault_of_heading()) return *error;
     if (auto error = walk()) return *error;
-    if (auto error = look_at_runs(&Operation::kernel, "kernel")) return *error;
-    if (auto error = look_at_runs(&Operation::overlap, "overlap")) return *error;
-    if (auto error = look_at_units()) return *error;
-    if (auto error = look_at_outputs()) return *error;
+    if (auto error = fault_of_runs(&Operation::kernel, "kernel")) return *error;
+    if (auto error = fault_of_runs(&Operation::overlap, "overlap")) return *error;
+    if (auto error = fault_of_units()) return *error;
+    if (auto error = fault_of_outputs()) return *error;
     return std::move(result_);
   }
 
@@ -162,7 +162,7 @@ class ProgramCheck {
     return {};
   }
 
-  MaybeError look_at_heading() {
+  MaybeError fault_of_heading() {
     if (const std::string flaw = name_flaw(given_.name); !flaw.empty())
       return fail("", fmt::format("the name '{}' of the program {}", given_.name, flaw),
                   "choose another one");
@@ -194,14 +194,14 @@ class ProgramCheck {
       if (auto error = take_operation_name(operation)) return error;
       if (auto error = require_unchanged(operation)) return error;
       if (operation.kind == OperationKind::Input)
-        if (auto error = look_at_input(operation)) return error;
+        if (auto error = fault_of_input(operation)) return error;
       OrError<TensorType> type = inferred_type(result_, operation, where_(operation.name));
       if (!type) return type.error();
       operation.type = *std::move(type);
       // Normal form: the layout that was asked for is written as the result has it (flat of a vector is 0).
       if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
       if (!operation.updates.empty())
-        if (auto error = look_at_update(operation)) return error;
+        if (auto error = fault_of_update(operation)) return error;
       result_.operations.push_back(std::move(operation));
     }
     return {};
@@ -210,7 +210,7 @@ class ProgramCheck {
   // RANK, GROUP and WORLD exist once each, and are called so.
   MaybeError take_operation_name(const Operation& operation) {
     if (!is_constant(operation.kind)) return take_name("an operation", operation.name);
-    if (operation.kind == OperationKind::Size) return look_at_size(operation);
+    if (operation.kind == OperationKind::Size) return fault_of_size(operation);
     if (operation.name != to_string(operation.kind) || !names_.insert(operation.name).second)
       return fail_at(operation,
                      fmt::format("there is one {}, and that is its name", to_string(operation.kind)), "");
@@ -218,7 +218,7 @@ class ProgramCheck {
   }
 
   // A size as a number: its name is the size's, so it is not taken a second time.
-  MaybeError look_at_size(const Operation& operation) {
+  MaybeError fault_of_size(const Operation& operation) {
     if (!numbers_.insert(operation.name).second) return fail_at(operation, "is there twice", "");
     return {};
   }
@@ -235,7 +235,7 @@ class ProgramCheck {
     return {};
   }
 
-  MaybeError look_at_input(const Operation& input) const {
+  MaybeError fault_of_input(const Operation& input) const {
     if (!input.kernel.empty() || !input.overlap.empty())
       return fail_at(input, "is an input, and no part of a kernel or overlap", "declare it before");
     return {};
@@ -244,7 +244,7 @@ class ProgramCheck {
   // The result has to lie where the input lies, element by element: equal sides, element types, layouts
   // and groups. Operations that could be updates are those that can write into given memory: the emitters
   // have these.
-  MaybeError look_at_update(const Operation& operation) {
+  MaybeError fault_of_update(const Operation& operation) {
     using enum OperationKind;
     const OperationKind kind = operation.kind;
     if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast && kind != Send)
@@ -283,7 +283,7 @@ class ProgramCheck {
 
   // Runs of operations that are of the same kernel (overlap).
   // A name that comes again after another one would be two kernels.
-  MaybeError look_at_runs(std::string Operation::*member, const std::string& what) {
+  MaybeError fault_of_runs(std::string Operation::*member, const std::string& what) {
     std::string before;
     for (const Operation& operation : result_.operations) {
       const std::string& name = operation.*member;
@@ -302,13 +302,13 @@ class ProgramCheck {
   }
 
   // Faults are reported at the place of the kernel or the overlap, where a reader finds all of it.
-  MaybeError look_at_units() const {
+  MaybeError fault_of_units() const {
     // Kernels by themselves, then overlaps, whose units are valid by then.
     const std::vector<Unit> all = units(result_);
     std::map<std::string, std::vector<Unit>> overlaps;
     for (const Unit& unit : all) {
       if (unit.kind != KernelKind::Single)
-        if (auto error = look_at_kernel(unit)) return error;
+        if (auto error = fault_of_kernel(unit)) return error;
       if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
     }
     for (const auto& [name, members] : overlaps)
@@ -316,7 +316,7 @@ class ProgramCheck {
         return fail(name, fmt::format("overlap {}: {}", name, faults[0].words), faults[0].remedy);
     return {};
   }
-  MaybeError look_at_kernel(const Unit& unit) const {
+  MaybeError fault_of_kernel(const Unit& unit) const {
     for (const int index : unit.operations)
       if (result_.operations[index].overlap != unit.overlap)
         return fail(unit.name, fmt::format("kernel {}: only some of it is overlapped", unit.name),
@@ -327,7 +327,7 @@ class ProgramCheck {
   }
 
   // An input, updated or not, is not a result. A program whose only effect is an update needs no outputs.
-  MaybeError look_at_outputs() const {
+  MaybeError fault_of_outputs() const {
     std::set<std::string> seen;
     for (const std::string& name : result_.outputs) {
       const Operation* const output = find(result_, name);

@@ -25,17 +25,17 @@ class KernelCheck {
   // one, so it has a meaning only once these are known to be valid.
   std::vector<Fault> run() {
     if (std::ranges::all_of(members_, [&](int i) { return at(i).kind == Kind::AllReduce; })) {
-      for (const int index : members_) look_at_scalar(index);
+      for (const int index : members_) fault_of_scalar(index);
       return faults_;
     }
-    for (const int index : members_) look_at_kind(index);
+    for (const int index : members_) fault_of_kind(index);
     if (!faults_.empty()) return faults_;
-    look_at_communication();
+    fault_of_communication();
     if (!faults_.empty()) return faults_;
     domain_ = domain();
     for (const int index : members_) look_at(index);
     if (std::ranges::any_of(members_, [&](int i) { return at(i).kind == Kind::ReduceAlong; }))
-      for (const int index : members_) look_at_rows(index);
+      for (const int index : members_) fault_of_rows(index);
     return faults_;
   }
 
@@ -48,7 +48,7 @@ class KernelCheck {
   const Operation& at(int index) const { return workload_.operations[index]; }
 
   // One message has elements of one type, of which all are added up alike.
-  void look_at_scalar(int index) {
+  void fault_of_scalar(int index) {
     const Operation &each = at(index), &first = at(members_[0]);
     if (!each.type.shape.empty())
       return fault(index, "is an AllReduce, which hands nothing over before it has ended",
@@ -71,7 +71,7 @@ class KernelCheck {
   }
 
   // Kinds that no kernel holds, each with what to do instead.
-  void look_at_kind(int index) {
+  void fault_of_kind(int index) {
     switch (at(index).kind) {
       case Kind::AllReduce:
         return fault(index, "is an AllReduce, which hands nothing over before it has ended",
@@ -108,7 +108,7 @@ class KernelCheck {
   // One operation, or a ReduceScatter and an AllGather.
   // An AllReduce in two halves around the computations (CoCoNet's fused AllReduce): each slice is summed,
   // computed with in registers and gathered from there, so the sum is never stored.
-  void look_at_communication() {
+  void fault_of_communication() {
     std::vector<int> found;
     for (const int index : members_)
       if (is_communication(at(index).kind)) found.push_back(index);
@@ -168,8 +168,8 @@ class KernelCheck {
   // over ranks reads nothing that the kernel makes, and a gather or Send only that.
   void look_at(int index) {
     const Operation& each = at(index);
-    look_at_reads(index);
-    if (each.kind == Kind::Pointwise) look_at_pointwise(index);
+    fault_of_reads(index);
+    if (each.kind == Kind::Pointwise) fault_of_pointwise(index);
     if (each.kind == Kind::ReduceTensor && !in_domain(operation(workload_, each.operands[0]).type))
       fault(index,
             fmt::format("reduces {}, and the kernel goes over {}", each.operands[0], to_string(domain_)),
@@ -184,7 +184,7 @@ class KernelCheck {
   }
 
   // Rows are done one by one, each by itself, several times over.
-  void look_at_rows(int index) {
+  void fault_of_rows(int index) {
     const Operation& each = at(index);
     const int last = static_cast<int>(domain_.shape.size()) - 1;
     if (each.kind == Kind::ReduceTensor)
@@ -203,7 +203,7 @@ class KernelCheck {
   }
 
   // Sums, and what comes back from other ranks, are there only in the end.
-  void look_at_reads(int index) {
+  void fault_of_reads(int index) {
     for (const std::string& name : at(index).operands) {
       const Operation* const read = member(name);
       if (read != nullptr && (is_after(read->kind) || read->kind == Kind::ReduceTensor))
@@ -214,7 +214,7 @@ class KernelCheck {
 
   // What is smaller than the domain is computed for each element that wants it. It has no memory, so
   // nothing outside of the kernel can read it.
-  void look_at_pointwise(int index) {
+  void fault_of_pointwise(int index) {
     const Operation& each = at(index);
     if (in_domain(each.type)) return;
     if (!broadcasts_to_domain(each.type))

@@ -25,7 +25,7 @@ TEST(TimedStop, EndsASearchAtTheLimitAndNamesIt) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(50));
   EXPECT_FALSE(asked);
   Result result{.stopped = Stopped::Interrupted};
-  stop.tell_why(result);
+  stop.record_why(result);
   EXPECT_EQ(result.stopped, Stopped::TimeLimit);
   EXPECT_EQ(result.limits.time_ms, 50);
 }
@@ -38,7 +38,7 @@ TEST(TimedStop, ObeysTheCallerBeforeTheLimit) {
   asked = true;
   EXPECT_TRUE(becomes_true(*options.synthesis.limits.stop));
   Result result{.stopped = Stopped::Interrupted};
-  stop.tell_why(result);
+  stop.record_why(result);
   EXPECT_EQ(result.stopped, Stopped::Interrupted);
 }
 

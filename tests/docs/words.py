@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """README.md, CONTRIBUTING.md, CHANGELOG.md, docs/*.md and benchmarks/README.md use the field's words: none of
 the private ones below comes back, in prose, headings or tables, nor in what the product prints: help, output,
-errors, pages, docstrings. Code blocks and `code` are exempt: they show what programs and files contain. Lines
+errors, pages, docstrings; nor some of them in names of its code. Code blocks and `code` are exempt: they show what programs and files contain. Lines
 of prose have at most 110 columns; tables, headings, code blocks and the targets of links are exempt. So have
 lines of comments in sources, tests and scripts.
 
@@ -53,6 +53,9 @@ WORDS = [
      r"(?:chunk|block|round|step|byte|rank|vector|question|pair|device|node)", "per: rounds per chunk", None),
 ]
 COLUMNS = 110
+# Private words that names of the product's code had, and what they have instead.
+NAMES = re.compile(r"\b(Alikes|Cheap|lies_even|look_at_\w+|put_together|say_\w+|steers|tell_\w+|told_\w*)\b")
+NAMES_INSTEAD = "say what it is in the field's words: equivalent, record, describe, is_aligned, a fault of"
 
 
 def prose(text):
@@ -108,6 +111,13 @@ def comments(path):
             yield number, line
 
 
+def names(path):
+    """(number, name) of the private words above, in code without its comments and texts."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for match in NAMES.finditer(re.sub(r'"(\\.|[^"\\])*"|//.*', "", line)):
+            yield number, match[0]
+
+
 # What the table finds and what it lets pass: sentences that stood in these pages, and what stands there now.
 for old in ("Who has another way at little more takes it, and who has none stays.", "a hand-written algorithm, for comparison",
             "no schedule moves a chunk in less than 1/3 of a round, and with so many chunks a block", "a referee stands at each door",
@@ -148,6 +158,8 @@ for path in [*source.glob("*.*"), *(path for room in ROOMS + ["benchmarks", "pac
             commented += 1
             if len(line) > COLUMNS:
                 faults.append(f"{path.relative_to(source)}:{number}: a comment of {len(line)} columns, at most {COLUMNS}")
+for path in (path for room in ROOMS for path in (source / room).rglob("*") if path.suffix in (".cpp", ".h", ".cu")):
+    faults += [f"{path.relative_to(source)}:{number}: the name {name}: {NAMES_INSTEAD}" for number, name in names(path)]
 if "--counts" in sys.argv:
     print("\n".join(f"{count:5} {word}" for word, count in counts.items()))
     sys.exit(0)

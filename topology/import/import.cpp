@@ -190,7 +190,7 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
 }
 
 // No format states what NVSwitches and others do besides forwarding.
-void say_what_switches_do(Import& import) {
+void describe_switches(Import& import) {
   if (import.machine.switches > 0)
     import.assumed.push_back(
         "switches only forward: no copies, no sums (--switches-multicast, --switches-reduce)");
@@ -209,7 +209,7 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
     import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
-  say_what_switches_do(import);
+  describe_switches(import);
   return import;
 }
 
@@ -217,7 +217,7 @@ Import from_machine(Topology machine, std::vector<std::string> read, std::vector
   Import import{.machine = std::move(machine), .read = std::move(read), .assumed = std::move(assumed)};
   for (Rank n = 0; n < import.machine.ranks; ++n)
     import.machine.labels.push_back({"rank", fmt::format("rank {}", n)});
-  say_what_switches_do(import);
+  describe_switches(import);
   return import;
 }
 

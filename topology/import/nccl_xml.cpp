@@ -58,7 +58,7 @@ class NcclReader {
     }
     const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
     for (const ListedLink& link : links_) read_link(link);
-    say_what_was_left_out();
+    report_what_was_left_out();
     if (!skeleton) return with_nics_of(std::move(host_), choices_);
     const std::string id = gpu_ids_.size() == 1 ? *gpu_ids_.begin() : "";
     return completed({.host = std::move(host_), .gpu_id = id}, choices_);
@@ -226,7 +226,7 @@ class NcclReader {
   }
 
   // Everything that was assumed or ignored is a sentence in the report: a wrong guess shall be seen.
-  void say_what_was_left_out() {
+  void report_what_was_left_out() {
     const auto& cable = host_.cable_name;
     if (to_itself_ > 0)
       host_.assumed.push_back(
