@@ -7,7 +7,8 @@
 // caller, and one that forgets would turn a mistake of the library into a claim.
 //
 // IPASIR has no limit on conflicts: the clauses that it learns are counted, and the function by which it asks
-// whether to go on refuses.
+// whether to go on refuses. How many more conflicts there are depends on how often a library asks: CaDiCaL,
+// every few hundred.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -191,7 +191,8 @@ TEST(Solvers, LimitsGiveUnknown) {
     const auto solver = made(asked);
     solver->add(pigeons(9));
     EXPECT_EQ(solver->solve({}, {.conflicts = 10}), Verdict::Unknown);
-    EXPECT_LE(solver->conflicts(), 20);
+    // Behind IPASIR the limit holds when the library asks whether to go on: CaDiCaL, every few hundred.
+    EXPECT_LE(solver->conflicts(), asked == Solver::Ipasir ? 2'000 : 20);
     EXPECT_EQ(solver->solve({}, {.time = std::chrono::milliseconds(0)}), Verdict::Unknown);
     const std::atomic<bool> stop = true;
     EXPECT_EQ(solver->solve({}, {.stop = &stop}), Verdict::Unknown);
