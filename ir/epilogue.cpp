@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/expression.h"
+#include "ir/expression_words.h"
 #include "ir/expression_text.h"
 #include "ir/words.h"
 

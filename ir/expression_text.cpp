@@ -15,6 +15,7 @@
 
 #include "ir/error.h"
 #include "ir/expression.h"
+#include "ir/expression_words.h"
 #include "ir/words.h"
 
 namespace chorale {

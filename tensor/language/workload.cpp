@@ -9,6 +9,7 @@
 #include <cassert>
 
 #include "ir/expression.h"
+#include "ir/expression_words.h"
 
 namespace chorale {
 

@@ -16,6 +16,7 @@
 
 #include "ir/elements.h"
 #include "ir/expression.h"
+#include "ir/expression_words.h"
 #include "ir/named.h"
 #include "ir/pieces.h"
 
