@@ -48,7 +48,8 @@ std::vector<std::int64_t> geometric(const std::string& where, const std::string&
   const std::int64_t from = parse_size(where, parts[0]), to = parse_size(where, parts[1]);
   const std::int64_t factor = parts.size() == 3 ? factor_of(where, parts[2]) : 2;
   if (from < 1) throw InputError(where, "a range cannot grow from 0 bytes", "start with 1 or more");
-  if (from > to) throw InputError(where, in_quotes(text) + " is an empty range", "put the smaller size first");
+  if (from > to)
+    throw InputError(where, in_quotes(text) + " is an empty range", "put the smaller size first");
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = from; size <= to; size *= factor) sizes.push_back(size);
   return sizes;

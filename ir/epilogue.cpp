@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "ir/expression.h"
-#include "ir/expression_words.h"
 #include "ir/expression_text.h"
+#include "ir/expression_words.h"
 #include "ir/words.h"
 
 namespace chorale {

@@ -3,6 +3,8 @@
 // Two slots may become one if no step uses both: within a step sends, receives and local work may overlap, so
 // a slot is handed on from one step to a later one only. Slots are renamed in the order of their first use to
 // the lowest that is free (left-edge algorithm), which is the least number that intervals allow.
+#include "codegen/passes/passes.h"
+
 #include <algorithm>
 #include <climits>
 #include <functional>
@@ -10,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/passes/passes.h"
 #include "ir/promise.h"
 #include "semantics/verify_program.h"
 
