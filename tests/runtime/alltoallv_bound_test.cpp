@@ -75,7 +75,7 @@ double least_us(const TwoTiers& tiers, const ByteCounts& counts) {
 
 // Uneven nodes whose ranks are numbered as it comes, a node alone, NICs as fast as the fabric or faster,
 // ranks without bytes, one block much larger than all others.
-TwoTiers random_tiers(std::mt19937& random) {
+TwoTiers tiers_of_few(std::mt19937& random) {
   TwoTiers tiers;
   const int ranks = between(random, 2, 7), nodes = between(random, 1, 4);
   std::map<int, int> numbers;
@@ -90,7 +90,7 @@ TwoTiers random_tiers(std::mt19937& random) {
   return tiers;
 }
 
-ByteCounts random_counts(std::mt19937& random, int ranks) {
+ByteCounts counts_of_few(std::mt19937& random, int ranks) {
   ByteCounts counts{.ranks = ranks};
   const int empty = below(random, 4), silent = below(random, 2 * ranks);
   for (Rank src = 0; src < ranks; ++src)
@@ -107,8 +107,8 @@ TEST(AlltoallvBound, NoRoutingIsFaster) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const TwoTiers tiers = random_tiers(random);
-    const ByteCounts counts = random_counts(random, static_cast<int>(tiers.node.size()));
+    const TwoTiers tiers = tiers_of_few(random);
+    const ByteCounts counts = counts_of_few(random, static_cast<int>(tiers.node.size()));
     const double bound = alltoallv_bound_us(NodeLayout(tiers), tiers.rates, counts),
                  optimum = least_us(tiers, counts);
     EXPECT_EQ(bound > 0, optimum > 0);
