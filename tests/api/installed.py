@@ -30,7 +30,7 @@ FROM = {"function": "functional", "int64_t": "cstdint", "uint64_t": "cstdint", "
         "apply": "tuple", "nullopt": "optional", "is_same_v": "type_traits", "remove_cvref_t": "type_traits", "runtime_error": "stdexcept",
         "logic_error": "stdexcept", "unique_ptr": "memory", "shared_ptr": "memory", "ostream": "iosfwd", "strong_ordering": "compare",
         "numeric_limits": "limits", "ranges": "algorithm"}  # all else: the header of its name
-ANY = {"move", "pair", "declval", "size", "size_t"}  # each header of the standard library has them
+ANY = {"move", "pair", "declval", "size", "ssize", "size_t"}  # each header of the standard library has them
 headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h", "chorale_c.h"}]
 assert len(headers) > 10, headers
 included = {}  # by each header: what it includes, at any depth, of ours and of others

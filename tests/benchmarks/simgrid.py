@@ -69,11 +69,11 @@ known, left_out = re.search(r"(\d+) algorithms and selectors of SMPI; left out a
 assert 20 <= int(known) and left_out.count(";") < 8, ours.stdout
 slow = benchmark(stand_in('row["simulated_us"] *= 1000'), "compare", "--sizes", "1M", "--collective", "allreduce")
 assert "1 rows; in 1 of them the best of SMPI is faster:" in slow.stdout, slow.stdout + slow.stderr
-# What README says of the log.
+# What docs/results.md says of the log.
 root = pathlib.Path(__file__).resolve().parents[2]
 done = benchmark(chorale, "total", root / "benchmarks/results/simgrid.log")
 rows, machines, least, most, slower = re.search(r"(\d+) rows on (\d+) machines; (\S+) to (\S+) times as fast .* in (\d+)$", done.stdout, re.M).groups()
-assert f"{least}x to {most}x, slower in {slower} rows" in (root / "README.md").read_text(), done.stdout
+assert f"{least}x to {most}x, slower in {slower} rows" in (root / "docs/results.md").read_text(), done.stdout
 assert f"{slower} of {rows} rows" in (root / "benchmarks/README.md").read_text(), done.stdout
 log = work / "log.txt"  # the rows that are listed again count once
 log.write_text(ours.stdout + "$ again\n" + slow.stdout)

@@ -35,7 +35,7 @@ assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "
 assert all(row["us"] >= row["least_us"] > 0 for row in rows) and abs(rows[1]["least_us"] - (3 * 0.7 + 7 / 6 * 2**20 * 4e-5)) < 1e-6, rows
 assert all(abs(row["algbw_gbs"] * 7 / 8 / row["busbw_gbs"] - 1) < 1e-9 and abs(row["algbw_gbs"] - row["message_bytes"] / row["us"] / 1e3) < 1e-6 for row in rows), rows
 assert "x lower bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")
-refused("show", "ag.json", "--json", "x", says="--bytes")
+refused("show", "ag.json", "--json", "x", says="--sizes")
 
 # The page holds the result and loads nothing.
 run(chorale, "show", "ag.json", "--html", "ag.html")
