@@ -230,7 +230,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   std::vector<Text> words = as_options(argc, argv);
   if (words.front() == "__complete") {
     words.erase(words.begin());
-    return {.command = Message{.text = completions(*program(words, parsed), words), .verbatim = true}};
+    return {.command = Message{.document = completions(*program(words, parsed), words)}};
   }
   const std::unique_ptr<CLI::App> app = program(words, parsed);
   require_known_commands(*app, words);
@@ -253,7 +253,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
 
 // Help, version, and what a shell asks for completion: their text is made when the command line is parsed.
 Outcome perform(const Message& message, Supervisor&) {
-  return {.text = message.text, .verbatim = message.verbatim};
+  return {.text = message.text, .document = message.document};
 }
 
 }  // namespace chorale

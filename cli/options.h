@@ -91,7 +91,7 @@ inline constexpr const char* kVersion = "chorale 0.1.0";
 
 struct Message {  // help, version, or the answer to a shell: print and stop
   std::string text = {};
-  bool verbatim = false;  // as in Outcome
+  std::string document = {};  // printed as it is
 };
 
 struct TopologyCommand {

@@ -54,6 +54,7 @@ function table_element({rows, kinds}) {
     cells.forEach((text, column) => {
       const cell = element(i === 0 ? 'th' : 'td', text, kinds[column] === 'r' ? 'n' : '');
       cell.dataset.name = rows[0][column];
+      if (text.length > 20) cell.classList.add('long');
       row.append(cell);
     });
   });

@@ -28,7 +28,7 @@ struct Options {
 inline long number(const char* text) {
   char* end = nullptr;
   double value = std::strtod(text, &end);
-  const char* const units = "KMGT";
+  const char* const units = "KMG";
   const char* rest = end;
   const char* const unit = *end == '\0' ? nullptr : std::strchr(units, std::toupper(*end));
   if (unit != nullptr) {

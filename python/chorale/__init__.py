@@ -25,9 +25,9 @@ except ImportError as error:  # a checkout without the extension still has chora
             "folder, or build it with pybind11-dev and take build/release/python")
 else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy,
-                                  LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result, RunRow,
-                                  SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, SolverReport, Space,
-                                  Step, Topology)
+                                  LibraryQuestion, Link, NodeLabel, Opening, Point, Progress, Ranking, Result,
+                                  RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow,
+                                  SolverReport, Space, Step, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
     from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
@@ -41,11 +41,11 @@ else:
     Topology.to_networkx = graphs.to_networkx
     __all__ = [
         "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy",
-        "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point",
-        "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit", "SimulatedRow",
-        "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology", "alltoallv", "bounds", "check",
-        "classic", "classics", "collectives", "communication", "compare", "compile", "design", "discover",
-        "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine",
-        "machines", "measure", "optimize", "order", "place", "plots", "read_result", "reshard", "run",
-        "simulate", "synthesize", "targets"
+        "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "NodeLabel", "Opening",
+        "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send",
+        "SharedLimit", "SimulatedRow", "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology",
+        "alltoallv", "bounds", "check", "classic", "classics", "collectives", "communication", "compare",
+        "compile", "design", "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program",
+        "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result",
+        "reshard", "run", "simulate", "synthesize", "targets"
     ]

@@ -57,6 +57,8 @@ def sizes_of(name: str, given: Sizes) -> List[int]:
     ("1K:1G:4")."""
     if isinstance(given, str):
         return _chorale.sizes(name, given)
+    if any(not isinstance(each, str) and not 0 <= each < 2**63 for each in given):
+        raise InputError(f"{name}: are negative, or too many; use 0 to 2^63 - 1")
     return [
         size for each in given for size in (_chorale.sizes(name, each) if isinstance(each, str) else [int(each)])
     ]

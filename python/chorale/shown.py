@@ -36,8 +36,6 @@ def best(self: Result, bytes: Union[int, str]) -> _chorale.SizeRow:
 def by_size(self: Result, bytes: Sizes) -> List[_chorale.SizeRow]:
     """The same for many sizes."""
     sizes = sizes_of("bytes", bytes)
-    if any(not 0 <= each < 2**63 for each in sizes):
-        raise InputError("bytes: are negative, or too many; use 0 to 2^63 - 1")
     rows = _chorale.best_by_size(self, sizes)
     if len(rows) < len(sizes):
         raise InputError("bytes: the result has no points; search again with more limits")

@@ -205,7 +205,7 @@ own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "
        "nccl": {"counters", "fused", "kernels", "gpu", "nccl", "library"}}
 for target, headers in own.items():
     run(chorale, "compile", adam, "--machine", "ring:4", "--target", target, "-o", target)
-    there = {path.stem for path in (work / target / "runtime").glob("*/*.h")}
+    there = {path.stem for room in ("runtime", "tensor") for path in (work / target / room).glob("*/*.h")}
     assert there & set().union(*own.values()) == headers, there
     first = re.search(r"^(\w+):", (work / target / "Makefile").read_text(), re.M)[1]
     assert first == target, first

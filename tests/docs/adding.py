@@ -50,7 +50,14 @@ def add(section):
         was = target if target.exists() else source / path
         assert (kind == "diff") == was.exists(), f"{section}: {path} is shown as {kind}"
         target.write_text(changed(path, was.read_text(), block) if kind == "diff" else block)
-    return [path for path, _, _ in shown if path.endswith(".cpp")]
+    paths = [path for path, _, _ in shown if path.endswith(".cpp")]
+    # A table in a header is read by the source of its name, as it is.
+    for path in (re.sub("h$", "cpp", path) for path, _, _ in shown if path.endswith(".h")):
+        if path not in paths and (source / path).exists():
+            if not (new / path).exists():
+                (new / path).write_text((source / path).read_text())
+            paths.append(path)
+    return paths
 
 
 def flags_of(room):

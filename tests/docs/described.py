@@ -84,7 +84,7 @@ def schemas():
 
 def annotated(name, default):
     """Of an option, by its default; None where it is not given."""
-    if name == "proofs":
+    if name in ("proofs", "ipasir"):
         return "Union[str, os.PathLike[str]]"
     return "Optional[float]" if name == "time_limit" else "Optional[int]" if default is None else type(default).__name__
 

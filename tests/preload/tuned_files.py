@@ -416,7 +416,7 @@ refused("library", "measure", "mpi.db", "full:3", "--own", "none", says="--own")
 refused("library", "export", "mpi.db", "full:4", "alltoall", "--as", "ucc-tune", "-o", "none", says="nothing of that can be written; alltoall: no rules")
 refused("library", "export", "two.db", "dgx-a100:2", "allreduce", "--as", "ompi-rules", "--group", "all,", "-o", "none", says="two.db")
 assert not (work / "none").exists()
-for over, says in (("mpi/ompi/nonsense", "of an algorithm that is not known"), ("mpi/lam/ring", "over something that is not known"),
+for over, says in (("mpi/ompi/nonsense", "of an algorithm that is not known"), ("mpi/lam/ring", "of an algorithm that is not known"),
                    ("nccl/ompi/ring", "over something that is not known"), ("mpi/ompi", "over something that is not known")):
     shutil.copy(work / "mpi.db", work / "wrong.db")
     with sqlite3.connect(work / "wrong.db") as db:

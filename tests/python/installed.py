@@ -28,10 +28,11 @@ for component in ("libchorale", "chorale-clp", "chorale-crypto", "chorale-z3", "
 run(python, "-m", "pip", "install", "-q", "--no-compile", f"{source}[notebook]", "-C", f"cmake.define.chorale_DIR={config.parent}", timeout=900)
 where = run(python, "-c", "import chorale; print(chorale.__file__)").strip()
 assert where.startswith(str(work / "fresh")), where
+# The program is beside the package: jobs and conversions ask it.
+os.environ.update(PATH=f"{os.path.dirname(chorale)}:{os.environ['PATH']}", CHORALE_PROGRAM=chorale)
 tested = run(python, f"{source}/tests/python/package.py", chorale, source, timeout=900)
 text = tested.stdout + tested.stderr
 assert "left out" not in text and "skipped" not in text, text  # all that it can use is there
 print(text)
-# The notebooks, with the program beside the package.
-os.environ.update(PATH=f"{os.path.dirname(chorale)}:{os.environ['PATH']}", CHORALE_PROGRAM=chorale)
+# The notebooks.
 print(run(python, f"{source}/tests/python/notebooks.py", source, timeout=900))
