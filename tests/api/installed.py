@@ -27,7 +27,7 @@ where = library.parent
 # compilation: it is precompiled, and what a header uses of it is looked up in what it includes. And a header
 # may stand behind those that it includes: one compilation does for a chain of them.
 FROM = {"function": "functional", "int64_t": "cstdint", "uint64_t": "cstdint", "INT_MAX": "climits", "byte": "cstddef", "get": "variant", "holds_alternative": "variant",
-        "apply": "tuple", "nullopt": "optional", "is_same_v": "type_traits", "remove_cvref_t": "type_traits", "runtime_error": "stdexcept",
+        "apply": "tuple", "tie": "tuple", "nullopt": "optional", "is_same_v": "type_traits", "remove_cvref_t": "type_traits", "runtime_error": "stdexcept",
         "logic_error": "stdexcept", "unique_ptr": "memory", "shared_ptr": "memory", "ostream": "iosfwd", "strong_ordering": "compare",
         "numeric_limits": "limits", "ranges": "algorithm"}  # all else: the header of its name
 ANY = {"move", "pair", "declval", "size", "ssize", "size_t"}  # each header of the standard library has them

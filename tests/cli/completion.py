@@ -225,7 +225,7 @@ for path, below, names, text in commands:
     read = re.sub(r"\x1b\[[0-9;]*m", "", run("groff", "-man", "-rHY=0", "-Tutf8", "-P-c", str(page)))
     read = re.sub(r".\x08", "", read)
     for name in names:
-        assert re.search(rf"(^|\s){re.escape(name)}[, \n]", read), (page.name, name)
+        assert re.search(rf"(^|[\s,]){re.escape(name)}[, \n{{]", read), (page.name, name)
     for command in below:
         assert "-".join(["chorale", *path, command]) + "(1)" in read, (page.name, command)
     # Every word of the help text, whatever the lines.
