@@ -4,6 +4,7 @@
 // (bounds/check_prices.cpp).
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -63,6 +64,21 @@ std::vector<int> fewest_hops(int nodes, const Sources& sources, const Arcs& arcs
   for (std::size_t i = 0; i < queue.size(); ++i)
     arcs(queue[i], [&](int to) { reach(to, hops[queue[i]] + 1); });
   return hops;
+}
+
+// Returns the nodes whose farthest node is nearest, by hops, in order; for `arcs` as of fewest_hops(). Requires
+// that each node reaches all others.
+template <typename Arcs>
+std::vector<int> middle_nodes(int nodes, const Arcs& arcs) {
+  std::vector<int> middle;
+  int least = nodes;
+  for (int n = 0; n < nodes; ++n) {
+    const int farthest = std::ranges::max(fewest_hops(nodes, std::vector{n}, arcs));
+    if (farthest < least) middle.clear();
+    least = std::min(least, farthest);
+    if (farthest == least) middle.push_back(n);
+  }
+  return middle;
 }
 
 }  // namespace chorale

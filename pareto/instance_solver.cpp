@@ -467,6 +467,10 @@ double cpu_now() {
 
 }  // namespace
 
+void require_solver(const SynthesisOptions& options) {
+  if (options.solver != Solver::Cadical) make_solver(options.solver, options.seed, nullptr, options.ipasir);
+}
+
 Answer synthesize(const Topology& topology, const Collective& collective, const Budget& budget,
                   const SynthesisOptions& options) {
   const double started = cpu_now();

@@ -96,4 +96,7 @@ class InstanceSolver {
 // `collective` with its chunks, `budget` as limits from above.
 Answer synthesize(const Topology&, const Collective&, const Budget&, const SynthesisOptions& = {});
 
+// Throws InputError where the solver that is asked for is not there, also for questions that bounds answer.
+void require_solver(const SynthesisOptions&);
+
 }  // namespace chorale

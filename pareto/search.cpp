@@ -37,6 +37,7 @@
 #include "ir/frontier.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
+#include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 #include "pareto/strongest_bounds.h"
 #include "semantics/verify.h"
@@ -547,6 +548,7 @@ Result search_frontier(const Topology& topology, const Collective& one_chunk,
   if (options.min_chunks < 1 || options.max_chunks < options.min_chunks)
     throw InputError("--max-chunks", "there is no chunk count from " + std::to_string(options.min_chunks) +
                                          " to " + std::to_string(options.max_chunks));
+  require_solver(options.synthesis);
   return FrontierSearch(topology, one_chunk, options).run();
 }
 

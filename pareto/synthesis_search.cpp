@@ -11,6 +11,7 @@
 #include "construct/incumbents.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
+#include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 #include "pareto/strongest_bounds.h"
 
@@ -48,6 +49,7 @@ ParetoSet constructed(const Topology& topology, const Collective& one_chunk, con
 SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
                                  const SynthesisQuestion& asked, const FrontierOptions& given) {
   FrontierOptions options = given;
+  require_solver(options.synthesis);
   SearchClock clock(options);
   const Result empty{.kind = ResultKind::Synthesis,
                      .topology = topology,

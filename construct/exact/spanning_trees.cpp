@@ -15,6 +15,7 @@
 #include <numeric>
 #include <random>
 
+#include "graph/paths.h"
 #include "ir/disjoint_sets.h"
 
 namespace chorale {
@@ -129,23 +130,9 @@ class MatroidPacking {
       at[edges_[e].b].push_back(e);
     }
     const auto other = [&](int e, Rank n) { return edges_[e].a == n ? edges_[e].b : edges_[e].a; };
-    std::vector<Rank> middle;
-    int least = ranks_;
-    for (Rank r = 0; r < ranks_; ++r) {
-      std::vector<int> distance(ranks_, -1);
-      distance[r] = 0;
-      std::vector<Rank> queue = {r};
-      for (std::size_t i = 0; i < queue.size(); ++i)
-        for (int e : at[queue[i]])
-          if (const Rank n = other(e, queue[i]); distance[n] < 0) {
-            distance[n] = distance[queue[i]] + 1;
-            queue.push_back(n);
-          }
-      const int far = distance[queue.back()];
-      if (far < least) middle.clear();
-      least = std::min(least, far);
-      if (far == least) middle.push_back(r);
-    }
+    const std::vector<Rank> middle = middle_nodes(ranks_, [&](Rank n, const auto& reach) {
+      for (int e : at[n]) reach(other(e, n));
+    });
     std::vector<int> left;
     for (const Edge& edge : edges_)
       left.push_back(std::min<int>(edge.copies, static_cast<int>(forests_.size())));

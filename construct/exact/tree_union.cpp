@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "construct/exact/spanning_trees.h"
+#include "graph/paths.h"
 
 namespace chorale {
 
@@ -55,7 +56,9 @@ class TreeSpreading {
       at_[edges[e].b].push_back({edges[e].a, e});
       copies_ += edges[e].copies;
     }
-    find_middle();
+    middle_ = middle_nodes(ranks_, [&](Rank n, const auto& reach) {
+      for (const Half& half : at_[n]) reach(half.to);
+    });
   }
 
   // Until the fullest edge is as full as edges are on average, rounded up, which no trees can beat. Edges
@@ -92,26 +95,6 @@ class TreeSpreading {
   int rounds_of(int e) const { return (load_[e] + edges_[e].copies - 1) / edges_[e].copies; }
   void change(const std::vector<int>& tree, int by) {
     for (int e : tree) load_[e] += by;
-  }
-
-  // Ranks of the least eccentricity.
-  void find_middle() {
-    int least = ranks_;
-    for (Rank r = 0; r < ranks_; ++r) {
-      std::vector<int> distance(ranks_, -1);
-      distance[r] = 0;
-      std::vector<Rank> queue = {r};
-      for (std::size_t i = 0; i < queue.size(); ++i)
-        for (const Half& half : at_[queue[i]])
-          if (distance[half.to] < 0) {
-            distance[half.to] = distance[queue[i]] + 1;
-            queue.push_back(half.to);
-          }
-      const int far = distance[queue.back()];
-      if (far < least) middle_.clear();
-      least = std::min(least, far);
-      if (far == least) middle_.push_back(r);
-    }
   }
 
   // Prim's algorithm, from the root of that tree. An edge's price is exponential in how much fuller than the

@@ -113,6 +113,20 @@ TEST(Paths, HopsAreCostsOfOneEach) {
   }
 }
 
+// Of a path the middle, one node or two; of a ring all.
+TEST(Paths, MiddleNodesHaveTheNearestFarthestNode) {
+  const auto middle = [](int nodes, bool ring) {
+    return middle_nodes(nodes, [&](int n, const auto& reach) {
+      if (ring || n + 1 < nodes) reach((n + 1) % nodes);
+      if (ring || n > 0) reach((n + nodes - 1) % nodes);
+    });
+  };
+  EXPECT_EQ(middle(1, false), (std::vector{0}));
+  EXPECT_EQ(middle(5, false), (std::vector{2}));
+  EXPECT_EQ(middle(4, false), (std::vector{1, 2}));
+  EXPECT_EQ(middle(5, true), (std::vector{0, 1, 2, 3, 4}));
+}
+
 TEST(Components, AreWhatReachesEachOther) {
   std::mt19937 random(3);
   for (int i = 0; i < 500; ++i) {
