@@ -214,6 +214,10 @@ void place_options(CLI::App& app, Command& parsed) {
       sub, "--emit", options->emit,
       "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
       "order, a rank file");
+  sub->final_callback([options, sub, &parsed] {
+    only_for(sub, {"--solver", "--ipasir"}, options->options.engine == PlaceEngine::Sat, "--engine sat");
+    parsed = *options;
+  });
 }
 
 }  // namespace chorale

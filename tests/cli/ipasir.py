@@ -37,6 +37,7 @@ assert first[0] == first[1] == first[2], first
 run(chorale, *question, 2, "--rounds", 2, *over(refutes_all))
 refused(*question, 2, "--rounds", 2, *over(satisfies_all), says="its model does not satisfy the formula")
 refused(*question, 2, "--rounds", 2, "--solver", "ipasir", says="--ipasir")
+refused(*place[:-2], "--solver", "ipasir", says="--solver: means nothing here: it is for --engine sat")
 # Also where bounds answer and no solver is asked.
 refused("frontier", "ring:4", "allgather", "--solver", "ipasir", says="--ipasir")
 refused("synthesize", "ring:4", "allgather", "--steps", 1, "--rounds", 9, *over("/no/such.so"), says="/no/such.so")
