@@ -40,7 +40,7 @@ Embedding compose(const Embedding& inner, const Embedding& outer) {
 Topology part_at(const Topology& whole, const std::vector<Rank>& ranks) {
   std::vector<Rank> place(whole.ranks, -1);
   for (std::size_t n = 0; n < ranks.size(); ++n) place[ranks[n]] = static_cast<Rank>(n);
-  Topology part{.name = whole.name, .ranks = static_cast<int>(ranks.size())};
+  Topology part{.name = whole.name, .ranks = static_cast<int>(ranks.size()), .call_us = whole.call_us};
   std::vector<LinkId> number(whole.links.size(), -1);
   for (std::size_t l = 0; l < whole.links.size(); ++l) {
     Link link = whole.links[l];

@@ -182,6 +182,7 @@ struct Fields<Topology> {
       Able<&Abilities::reduce>{{.name = "reduce", .may_lack = true, .unless_default = true}},
       field<&T::links>({.longest = kMostLinks}),
       field<&T::limits>({.longest = kMostLinks, .may_lack = true}),
+      field<&T::call_us>({.unless_default = true, .help = "Microseconds that a call costs."}),
       field<&T::labels>({.longest = 2 * kMostRanks, .unless_default = true})};
 };
 

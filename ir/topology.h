@@ -81,6 +81,9 @@ struct Topology {
       0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
   std::vector<Link> links = {};
   std::vector<SharedLimit> limits = {};
+  // Microseconds that a call costs before anything moves, and after: a launch, the first flag. The links' alphas
+  // have what each step costs.
+  double call_us = 0;
   std::optional<Underlay> underlay = {};  // none where the links are all that there are
   std::vector<Abilities> abilities = {};  // by switch; empty: none of them has any
   // By node, ranks first, then switches: also those that `flatten` removed, which cables name. Where it is
@@ -88,7 +91,7 @@ struct Topology {
   std::vector<NodeLabel> labels = {};
   bool operator==(const Topology& other) const {
     const auto facts = [](const Topology& t) {
-      return std::tie(t.name, t.ranks, t.switches, t.links, t.limits, t.underlay, t.abilities);
+      return std::tie(t.name, t.ranks, t.switches, t.links, t.limits, t.call_us, t.underlay, t.abilities);
     };
     return facts(*this) == facts(other);
   }

@@ -382,7 +382,8 @@ Topology flatten(const Topology& topology) {
 // Routes become links, and each wire lists the links over it; wires with several become limits; and limits of
 // the topology are rewritten from wires to the links over them.
 Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {
-  Topology flat{.name = topology.name, .ranks = topology.ranks, .labels = topology.labels};
+  Topology flat{
+      .name = topology.name, .ranks = topology.ranks, .call_us = topology.call_us, .labels = topology.labels};
   if (taken.choice != RouteChoice::All)
     flat.underlay = {.switches = topology.switches,
                      .links = topology.links,

@@ -45,6 +45,7 @@ class Topology:
     switches: Final[int]
     links: Final[List[Link]]
     limits: Final[List[SharedLimit]]
+    call_us: Final[float]
     labels: Final[List[NodeLabel]]
     multicast: Final[List[int]]
     reduce: Final[List[int]]
