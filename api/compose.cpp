@@ -33,7 +33,7 @@ PointKey key_of(const Cost& cost) {
 Outline read_outline(const std::string& text, const std::string& spec_or_file,
                      const MachineChanges& changes) {
   if (text.ends_with(".json") && text.find_first_of(" =") == std::string::npos)
-    return outline_from_json(read_file(text), text, machine(spec_or_file, changes).ranks);
+    return outline_from_json(read_file(text), text, machine(spec_or_file, changes).topology().ranks);
   Outline outline = outline_in(text, nesting(spec_or_file, changes), "--outline");
   for (OutlineStage& stage : outline)
     if (!stage.file.empty()) {
@@ -45,8 +45,9 @@ Outline read_outline(const std::string& text, const std::string& spec_or_file,
 }
 
 Composition compose(const Topology& given, const Collective& one_chunk, const ComposeOptions& options) {
-  require_question(given, one_chunk);
-  const Topology topology = flatten(given);
+  const Machine machine = machine_of(given);
+  require_question(machine, one_chunk);
+  const Topology& topology = machine.topology();
   Composition whole{
       .result = {.kind = ResultKind::Algorithm,
                  .topology = topology,

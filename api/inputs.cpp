@@ -368,12 +368,12 @@ Collective in_order(const Topology& topology, Collective collective, const std::
 
 }  // namespace
 
-Topology machine(const std::string& spec_or_file, const MachineChanges& changes) {
-  return flatten(load_topology(spec_or_file, changes));
+Machine machine(const std::string& spec_or_file, const MachineChanges& changes) {
+  return machine_of(load_topology(spec_or_file, changes));
 }
 
-Topology machine(const Topology& described, const MachineChanges& changes) {
-  return flatten(changed(described, changes));
+Machine machine(const Topology& described, const MachineChanges& changes) {
+  return machine_of(changed(described, changes));
 }
 
 // Of a name the options choose groups, root and counts. A file states all of these itself, so such options

@@ -8,6 +8,7 @@
 #include "ir/catalogue.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
+#include "ir/machine.h"
 #include "ir/machine_changes.h"
 #include "ir/topology.h"
 
@@ -31,12 +32,12 @@ struct CollectiveOptions {
 };
 
 // A machine by name ("dgx1", "torus:4x4": known_machines()) or from a file (names_a_file, ir/files.h): JSON
-// (docs/formats.md), or what another tool describes (docs/topologies.md), without switches: each path through
-// them becomes a link. Changes (failed links, removed ranks) are made to the machine as it is described, with
-// its switches.
-Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
+// (docs/formats.md), or what another tool describes (docs/topologies.md). Without its switches each path
+// through them is a link. Changes (failed links, removed ranks) are made to the machine as it is described,
+// with its switches.
+Machine machine(const std::string& spec_or_file, const MachineChanges& = {});
 // The same of a machine as it is described, with its switches (api/machines.h).
-Topology machine(const Topology& described, const MachineChanges& = {});
+Machine machine(const Topology& described, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk per block. Every chunk can reach its
 // destinations on the machine.

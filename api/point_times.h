@@ -5,19 +5,20 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <tuple>
 
 #include "ir/frontier.h"
+#include "ir/machine.h"
 
 namespace chorale {
 
 class PointTimes {
  public:
-  // Of a machine without switches.
-  explicit PointTimes(std::shared_ptr<const Topology> topology) : topology_(std::move(topology)) {}
+  explicit PointTimes(Machine machine) : machine_(std::move(machine)) {}
+
+  const Machine& machine() const { return machine_; }
 
   std::optional<double> known(const Point&, double block_bytes) const;
   // Nothing where `stop` (null: never) becomes true before it is known.
@@ -28,7 +29,7 @@ class PointTimes {
   using Key = std::tuple<int, int, int, std::uint64_t, double>;
   static Key key_of(const Point&, double block_bytes);
 
-  const std::shared_ptr<const Topology> topology_;
+  const Machine machine_;
   mutable std::mutex mutex_;
   std::map<Key, double> known_ = {};
 };

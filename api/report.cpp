@@ -56,11 +56,12 @@ RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
 }
 
 // Evaluated some hundred times. Nothing if it was stopped.
-std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomic<bool>* stop) {
+std::optional<RangesByPoint> by_all_sizes(const Result& result, const Machine& machine,
+                                          const std::atomic<bool>* stop) {
   bool stopped = false;  // then each answer is the same, and soon no more are evaluated
   const RangesByPoint ranges = fastest_sizes(result.points.size(), [&](std::size_t i, double bytes) {
     const std::optional<double> us =
-        stopped ? std::nullopt : point_us(result.topology, result.points[i], bytes, stop);
+        stopped ? std::nullopt : point_us(machine, result.points[i], bytes, stop);
     stopped = !us;
     return us.value_or(std::numeric_limits<double>::infinity());
   });
@@ -69,11 +70,12 @@ std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomi
 
 // Evaluated twice, and a line is laid through the results: right where the order of events does not depend on
 // the size, and an approximation elsewhere.
-std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomic<bool>* stop) {
+std::optional<RangesByPoint> by_two_sizes(const Result& result, const Machine& machine,
+                                          const std::atomic<bool>* stop) {
   std::vector<std::pair<double, double>> lines;  // at no bytes, and more per byte
   for (const Point& point : result.points) {
-    const std::optional<double> none = point_us(result.topology, point, 0, stop),
-                                large = point_us(result.topology, point, kLargeBlock, stop);
+    const std::optional<double> none = point_us(machine, point, 0, stop),
+                                large = point_us(machine, point, kLargeBlock, stop);
     if (!none || !large) return std::nullopt;
     lines.emplace_back(*none, (*large - *none) / kLargeBlock);
   }
@@ -83,23 +85,25 @@ std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomi
 
 // By the number of sends: all sizes, else two. If a stop ends that, again without the flag where so few are
 // simulated that it takes no more than a fifth of a second; else nothing.
-std::optional<RangesByPoint> by_simulation(const Result& result, const std::atomic<bool>* stop) {
+std::optional<RangesByPoint> by_simulation(const Result& result, const Machine& machine,
+                                           const std::atomic<bool>* stop) {
   long long sends = 0;
   for (const Point& point : result.points) sends += total_sends(point.schedule);
-  std::optional<RangesByPoint> ranges =
-      sends <= kMostExaminedSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
-  if (!ranges && sends <= kMostSendsOfTwoStopped)
-    ranges = sends <= kMostSendsStopped ? by_all_sizes(result, nullptr) : by_two_sizes(result, nullptr);
+  const auto ranged = [&](long long most, const std::atomic<bool>* until) {
+    return sends <= most ? by_all_sizes(result, machine, until) : by_two_sizes(result, machine, until);
+  };
+  std::optional<RangesByPoint> ranges = ranged(kMostExaminedSends, stop);
+  if (!ranges && sends <= kMostSendsOfTwoStopped) ranges = ranged(kMostSendsStopped, nullptr);
   return ranges;
 }
 
 // The numbers of the caller, a missing one by the machine; nullopt: neither is given, and each link has its
 // own.
-std::optional<AlphaBeta> asked_for(const SizeModel& model, const Topology& topology) {
+std::optional<AlphaBeta> asked_for(const SizeModel& model, const Machine& machine) {
   if (!model.alpha_us && !model.beta_us_per_byte) return {};
-  const AlphaBeta machine = alpha_beta(topology);
-  return AlphaBeta{.alpha_us = model.alpha_us.value_or(machine.alpha_us),
-                   .beta_us_per_byte = model.beta_us_per_byte.value_or(machine.beta_us_per_byte)};
+  const AlphaBeta& own = machine.once(alpha_beta);
+  return AlphaBeta{.alpha_us = model.alpha_us.value_or(own.alpha_us),
+                   .beta_us_per_byte = model.beta_us_per_byte.value_or(own.beta_us_per_byte)};
 }
 
 }  // namespace
@@ -107,11 +111,12 @@ std::optional<AlphaBeta> asked_for(const SizeModel& model, const Topology& topol
 // By lines where one alpha and one beta hold for all links, or are given: the formula is exact there. By
 // simulation elsewhere.
 BestSizes best_sizes(const Result& result, const SizeModel& model, const std::atomic<bool>* stop) {
-  const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
+  const Machine machine(result.topology);
+  const std::optional<AlphaBeta> numbers = asked_for(model, machine);
   const std::optional<RangesByPoint> ranges = numbers ? by_lines(result, *numbers)
-                                              : links_alike(result.topology)
-                                                  ? by_lines(result, alpha_beta(result.topology))
-                                                  : by_simulation(result, stop);
+                                              : machine.once(links_alike)
+                                                  ? by_lines(result, machine.once(alpha_beta))
+                                                  : by_simulation(result, machine, stop);
   // Ranges are of blocks, and shown as messages.
   const double blocks = static_cast<double>(message_shape(result.collective).blocks);
   BestSizes sizes{.words = std::vector<std::string>(result.points.size()), .timed = ranges.has_value()};
@@ -157,11 +162,11 @@ std::vector<StepRate> rates_of_steps(const Result& result) {
 constexpr long long kMostSendsOfSizesStopped = 10'000;
 
 // Those that the formula has for the fastest come first: if a stop leaves some untimed, it is the others.
-std::vector<std::size_t> most_likely(const Result& result, double bytes) {
+std::vector<std::size_t> most_likely(const Result& result, const AlphaBeta& model, double bytes) {
   std::vector<std::size_t> order(result.points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, {}, [&](std::size_t p) { return time_us(result.points[p].cost, result.topology, bytes); });
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t p) { return time_us(result.points[p].cost, model, bytes); });
   return order;
 }
 
@@ -173,8 +178,9 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   if (result.points.empty()) return rows;
   const double rounds = rounds_per_chunk(result, stop);
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
-  const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
-  const bool simulated = !numbers && !links_alike(result.topology);
+  const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
+  const std::optional<AlphaBeta> numbers = asked_for(model, machine);
+  const bool simulated = !numbers && !machine.once(links_alike);
   const bool is_fastest = completeness(result) == Completeness::Time;
   const MessageShape message = message_shape(result.collective);
   for (const std::int64_t bytes : message_bytes) {
@@ -184,7 +190,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
     // Without a rate the bound would be that of the latency alone: not what "the bound" is taken for.
     if (!numbers && rounds > 0) row.least_us = least.us(size);
     long long sends = 0;
-    for (const std::size_t p : most_likely(result, size)) {
+    for (const std::size_t p : most_likely(result, machine.once(alpha_beta), size)) {
       const Point& point = result.points[p];
       std::optional<double> us;
       if (known != nullptr) us = known->known(point, size);
@@ -197,7 +203,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
         const bool quick = more * std::ssize(message_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;
         const std::atomic<bool>* const until = quick ? nullptr : stop;
-        us = known != nullptr ? known->us(point, size, until) : point_us(result.topology, point, size, until);
+        us = known != nullptr ? known->us(point, size, until) : point_us(machine, point, size, until);
       }
       if (!us) {
         row.at_most = true;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 
 #include "api/timed_stop.h"
 #include "construct/baselines/classic.h"
@@ -52,12 +51,17 @@ Result classic_result(const Topology& topology, const Point& point, int steps,
   return result;
 }
 
+std::vector<Fault> first_route_fault(const Topology& topology) {
+  return route_faults(topology, 1);
+}
+
 }  // namespace
 
 // One fault is enough to refuse a machine. Chunks are an option, so that a question is the same for all chunk
 // counts.
-void require_question(const Topology& topology, const Collective& collective) {
-  if (const std::vector<Fault> wrong = route_faults(topology, 1); !wrong.empty())
+void require_question(const Machine& machine, const Collective& collective) {
+  const Topology& topology = machine.topology();
+  if (const std::vector<Fault>& wrong = machine.once(first_route_fault); !wrong.empty())
     throw InputError("topology " + topology.name, wrong.front().words,
                      "describe the machine with its switches; routes are found");
   if (collective.ranks != topology.ranks)
@@ -69,38 +73,40 @@ void require_question(const Topology& topology, const Collective& collective) {
                      "give it one chunk per block; options cut it into more");
 }
 
-Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {
-  require_question(machine, collective);
-  return frontier(std::make_shared<const Topology>(flatten(machine)), collective, given);
+Result frontier(const Topology& described, const Collective& collective, const FrontierOptions& given) {
+  return frontier(machine_of(described), collective, given);
 }
 
-Result frontier(std::shared_ptr<const Topology> topology, const Collective& collective,
-                const FrontierOptions& given) {
+Result frontier(const Machine& machine, const Collective& collective, const FrontierOptions& given) {
+  require_question(machine, collective);
   require_chunks("min_chunks", given.min_chunks);
   if (given.max_chunks != kAnyChunks) require_chunks("max_chunks", given.max_chunks);
   FrontierOptions options = given;
   const TimedStop stop(options);
   // Steps and rounds alone would drop points that are the fastest at some size where links differ.
-  if (!options.us && !links_alike(*topology))
-    options.us = [topology](const Point& point, double bytes) { return point_us(*topology, point, bytes); };
-  Result result = search_frontier(*topology, collective, options);
+  if (!options.us && !machine.once(links_alike))
+    options.us = [machine](const Point& point, double bytes) {
+      return *point_us(machine, point, bytes, nullptr);
+    };
+  Result result = search_frontier(machine, collective, options);
   stop.record_why(result);
   return result;
 }
 
-SynthesisResult synthesize(const Topology& topology, const Collective& collective,
+SynthesisResult synthesize(const Topology& described, const Collective& collective,
                            const SynthesisQuestion& question, const FrontierOptions& given) {
-  require_question(topology, collective);
+  const Machine machine = machine_of(described);
+  require_question(machine, collective);
   require_chunks("chunks", question.chunks);
   FrontierOptions options = given;
   const TimedStop stop(options);
-  SynthesisResult answer = search_synthesis(flatten(topology), collective, question, options);
+  SynthesisResult answer = search_synthesis(machine, collective, question, options);
   stop.record_why(answer.result);
   return answer;
 }
 
-Result classic(const Topology& machine, const ClassicQuestion& question) {
-  const Topology topology = flatten(machine);
+Result classic(const Topology& described, const ClassicQuestion& question) {
+  const Topology topology = flatten(described);
   const Point point = classic_algorithm(
       question.name, topology, {.chunks = question.chunks, .order = {}, .root = question.root.value_or(0)});
   if (question.root && !is_rooted(point.collective.kind))
@@ -117,9 +123,10 @@ std::optional<Result> classic_if_possible(const Topology& machine, Method method
   return classic_result(topology, *point, kAnySteps, {});
 }
 
-Bounds bounds(const Topology& machine, const Collective& one_chunk, const BoundsQuestion& question) {
+Bounds bounds(const Topology& described, const Collective& one_chunk, const BoundsQuestion& question) {
+  const Machine machine = machine_of(described);
   require_question(machine, one_chunk);
-  const Topology topology = flatten(machine);
+  const Topology& topology = machine.topology();
   // The cheap bounds first, and each reported as soon as it is known: a limit may end what follows.
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);

@@ -5,26 +5,24 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "ir/fields.h"
+#include "ir/machine.h"
 #include "ir/search_options.h"
 
 namespace chorale {
 
 // What every room behind here requires: the machine's ranks, one chunk per block. Throws InputError.
-void require_question(const Topology&, const Collective&);
+void require_question(const Machine&, const Collective&);
 
 // The Pareto-optimal schedules in steps and in rounds per chunk, with claims that prove it. A limit, or
 // SolveLimits::stop, leaves what was found, marked unproven, with the reason in Result::stopped. The same
 // question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
 // FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver.
-Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
-// The same of a question that has been checked (require_question), on a machine without switches, which is
-// kept as long as a caller may ask what was found.
-Result frontier(std::shared_ptr<const Topology>, const Collective&, const FrontierOptions&);
+Result frontier(const Machine&, const Collective&, const FrontierOptions& = {});
+Result frontier(const Topology& described, const Collective&, const FrontierOptions& = {});
 
 // One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a
 // point, the best until a limit.

@@ -153,7 +153,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   const SearchSettings& search = command.search;
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
-  const Topology topology = machine(search.question.machine, search.question.changes);
+  const Machine topology = machine(search.question.machine, search.question.changes);
   const Collective collective = communication(search.question.collective, topology, search.question);
   FrontierOptions options = options_of(command, collective, stop);
   std::optional<RepairNews> news;

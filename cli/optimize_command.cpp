@@ -181,7 +181,7 @@ class Work {
     asked.uses_all_time = command_.search_time.count() >= 0;
     asked.search.synthesis.limits.stop = supervisor_.stop();
     if (ProgressLine& line = supervisor_.progress(); line.wanted()) {
-      line.log(fmt::format("{}, {}", machine_.name, name_of(collective)));
+      line.log(fmt::format("{}, {}", machine_.topology().name, name_of(collective)));
       asked.search.progress = [&line](const Progress& progress) { line.show(progress.doing); };
       asked.improved = [this](const Optimized& now) {
         if (!now.rows.empty()) supervisor_.progress().log(log_line(now, supervisor_.seconds()));
@@ -268,7 +268,8 @@ class Work {
     // unless a limit has come.
     const std::string script = command_.directory + "/run.sh";
     const bool preload = !command_.target && !results.empty();
-    if (preload) all.push_back({script, preload_script(machine_.ranks, results, preload_folder())});
+    if (preload)
+      all.push_back({script, preload_script(machine_.topology().ranks, results, preload_folder())});
     // At once, since the script is run; with the other files of the outcome, all or none.
     std::ranges::move(all, std::back_inserter(outcome.files));
     if (by_work) supervisor_.take_floor();
@@ -276,12 +277,12 @@ class Work {
     if (!preload) return;
     outcome.text += "run with: sh " + shown(script) + " YOUR_PROGRAM\n";
     if (supervisor_.stopped() == Stopped::No)
-      outcome.text += tried(script, machine_.ranks, collectives) + "\n";
+      outcome.text += tried(script, machine_.topology().ranks, collectives) + "\n";
   }
 
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
-  const Topology machine_;
+  const Machine machine_;
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;
   std::vector<Optimized> answers_ = {};

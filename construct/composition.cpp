@@ -76,23 +76,21 @@ class PartSchedules {
   explicit PartSchedules(const std::atomic<bool>* stop) : stop_(stop) {}
 
   const std::vector<Point>& points(const Topology& part, CollectiveKind kind, int chunks, Rank root) {
-    int alike = 0;
-    for (; alike < std::ssize(seen_); ++alike)
-      if (seen_[alike].links == part.links && seen_[alike].limits == part.limits &&
-          seen_[alike].ranks == part.ranks)
-        break;
-    if (alike == std::ssize(seen_)) seen_.push_back(part);
-    const auto [at, added] = points_.try_emplace({alike, kind, chunks, root});
+    const auto facts = [](const Topology& t) { return std::tie(t.ranks, t.links, t.limits); };
+    const auto equal = std::ranges::find(seen_, facts(part), facts);
+    const auto number = static_cast<int>(equal - seen_.begin());
+    if (equal == seen_.end()) seen_.emplace_back(part);
+    const auto [at, added] = points_.try_emplace({number, kind, chunks, root});
     if (!added) return at->second;
     const Collective collective = make_collective(kind, part.ranks, chunks, root);
-    at->second = incumbents(part, collective, stop_);
+    at->second = incumbents(seen_[number], collective, stop_);
     for (Point& point : grown_incumbents(part, collective, stop_)) at->second.push_back(std::move(point));
     return at->second;
   }
 
  private:
   const std::atomic<bool>* stop_;
-  std::vector<Topology> seen_ = {};
+  std::vector<Machine> seen_ = {};
   std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
 };
 

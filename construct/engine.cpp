@@ -536,7 +536,7 @@ class Construction::Engine {
   const Commodities each_;
   const std::optional<Commodities> symmetric_;
   std::vector<Packer> packers_ = {};  // the last has all counts of its unit
-  const std::vector<Nesting> nestings_ = nestings(question_.topology);
+  const std::vector<Nesting> nestings_ = question_.topology.once(nestings);
   double sends_ = 0;  // of one chunk per block
   double bound_ = 0;
   double best_rate_ = std::numeric_limits<double>::infinity();

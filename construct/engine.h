@@ -9,7 +9,7 @@
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
-#include "ir/topology.h"
+#include "ir/machine.h"
 
 namespace chorale {
 
@@ -17,8 +17,8 @@ namespace chorale {
 inline constexpr long long kEngineWork = 900'000'000;
 
 struct EngineQuestion {
-  const Topology& topology;  // without switches
-  const Collective& one;     // with one chunk per block, for as many ranks
+  Machine topology;
+  const Collective& one;  // with one chunk per block, for as many ranks
   int min_chunks = 1;
   int max_chunks = 0;  // per block; 0: as many as pay
   int max_steps = kAnySteps;

@@ -356,7 +356,7 @@ std::vector<int> chunk_counts(const Collective& collective) {
 
 // All that the catalogue has for this kind. An algorithm that takes the chunks otherwise than they are asked
 // for makes another collective, and is dropped.
-std::vector<Point> hand_written(const Topology& topology, const Collective& collective,
+std::vector<Point> hand_written(const Machine& machine, const Collective& collective,
                                 const WorkBudget& effort) {
   // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
   constexpr double kMostSends = 1 << 22;
@@ -369,7 +369,7 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
     for (int chunks : chunk_counts(collective)) {
       if (effort.stopped()) return points;
       std::optional<Point> point = classic_if_possible(
-          entry.method, topology, {.chunks = chunks, .order = {}, .root = collective.root});
+          entry.method, machine, {.chunks = chunks, .order = {}, .root = collective.root});
       if (!point) continue;
       point->collective.order = collective.order;
       if (point->collective == collective) points.push_back(*std::move(point));
@@ -442,13 +442,14 @@ bool starts_somewhere(const Collective& collective) {
   return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
 }
 
-std::vector<Point> incumbents(const Topology& topology, const Collective& collective,
+std::vector<Point> incumbents(const Machine& machine, const Collective& collective,
                               const std::atomic<bool>* stop, int extra) {
-  assert(topology.switches == 0 && topology.ranks == collective.ranks);
+  const Topology& topology = machine.topology();
+  assert(topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
   WorkBudget effort(kEffort, stop);
   // Baselines first: of points that cost the same the first one stays.
-  std::vector<Point> points = hand_written(topology, collective, effort);
+  std::vector<Point> points = hand_written(machine, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, kAlways, effort), std::back_inserter(points));
   return sound(topology, collective, std::move(points), stop, extra);
 }

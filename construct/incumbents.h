@@ -7,6 +7,7 @@
 #include "bounds/lower_bounds.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
+#include "ir/machine.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -19,9 +20,8 @@ bool starts_somewhere(const Collective&);
 // reached from its sources; there is none if one cannot, if the verifier would need more than a GiB for what
 // the ranks hold, or if `stop` was set before the first was found. If nothing has to move, it has no steps.
 // With `extra` >= 0 rounds exceed steps by at most `extra`: k-synchronous, for k = extra; existence is as
-// above. Takes milliseconds for 16 ranks. Requires a topology without switches, for as many ranks as the
-// collective.
-std::vector<Point> incumbents(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
+// above. Takes milliseconds for 16 ranks. Requires as many ranks as the collective has.
+std::vector<Point> incumbents(const Machine&, const Collective&, const std::atomic<bool>* stop = nullptr,
                               int extra = kAnyRounds);
 
 // Only the point of the fewest steps, for a caller that is out of time and has none: in about a tenth of a

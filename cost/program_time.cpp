@@ -347,11 +347,11 @@ double point_us(const Topology& topology, const Point& point, double block_bytes
 }
 
 // Where all links are alike, a step takes alpha, and a round beta: no simulation is needed.
-std::optional<double> point_us(const Topology& topology, const Point& point, double block_bytes,
+std::optional<double> point_us(const Machine& machine, const Point& point, double block_bytes,
                                const std::atomic<bool>* stop) {
-  if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
+  if (machine.once(links_alike)) return time_us(point.cost, machine.once(alpha_beta), block_bytes);
   const std::optional<ProgramTime> time =
-      ScheduleTime(point.schedule, topology, block_bytes / point.cost.chunks, stop).run();
+      ScheduleTime(point.schedule, machine, block_bytes / point.cost.chunks, stop).run();
   return time ? std::optional(time->us) : std::nullopt;
 }
 

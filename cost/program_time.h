@@ -25,6 +25,7 @@
 
 #include "ir/block_program.h"
 #include "ir/frontier.h"
+#include "ir/machine.h"
 #include "ir/message_time.h"
 #include "ir/peer_program.h"
 #include "ir/schedule.h"
@@ -47,7 +48,7 @@ ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes
 double point_us(const Topology&, const Point&, double block_bytes);
 // Returns nothing where `stop` (null: never) becomes true before the end of the simulation, which soon ends
 // then.
-std::optional<double> point_us(const Topology&, const Point&, double block_bytes,
+std::optional<double> point_us(const Machine&, const Point&, double block_bytes,
                                const std::atomic<bool>* stop);
 
 }  // namespace chorale

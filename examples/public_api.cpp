@@ -12,7 +12,7 @@
 using namespace chorale;
 
 int main(int argc, char** argv) try {
-  const Topology here = machine(argc > 1 ? argv[1] : "dgx1");
+  const Machine here = machine(argc > 1 ? argv[1] : "dgx1");
   const double bytes = argc > 2 ? std::atof(argv[2]) : 1 << 20;
   const std::string directory = argc > 3 ? argv[3] : ".";
 

@@ -1,7 +1,7 @@
 // The public API: everything that Chorale does, from values to values. Nothing here prints, reads the
 // environment or keeps anything between calls, so calls may be made from any thread and at the same time.
 //
-//   const Topology dgx1 = machine("dgx1");
+//   const Machine dgx1 = machine("dgx1");
 //   const Result found = frontier(dgx1, communication("allgather", dgx1), {.max_chunks = 6});
 //   const Choice best = select({found}, {.collective = "allgather", .ranks = 8,
 //                               .block_bytes = 1 << 20}).value();

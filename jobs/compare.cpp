@@ -103,14 +103,14 @@ void add_rank_note(Comparison& comparison) {
 }
 
 // Links are counted as described: flattening makes one of each path through switches.
-ComparedSide machine_side(const std::string& spec, const Topology& described, const Topology& flat,
-                          const Levels& levels) {
+ComparedSide machine_side(const std::string& spec, const Machine& machine, const Levels& levels) {
+  const Topology& described = machine.described();
   return {.name = described.name.empty() ? spec : described.name,
           .machine = described.name,
           .ranks = described.ranks,
           .switches = described.switches,
           .links = static_cast<int>(described.links.size()),
-          .out_gbs = least_out_gbs(described.switches > 0 ? described : flat),
+          .out_gbs = least_out_gbs(described),
           .levels = levels_in_words(levels)};
 }
 
@@ -177,12 +177,11 @@ Comparison compare_machines(const std::string& first, const std::string& second,
     return changes;
   };
   Comparison comparison;
-  std::array<Topology, 2> flat;
+  std::vector<Machine> machines;
   for (int side = 0; side < 2; ++side) {
-    const Topology described = load_topology(specs[side], changes_of(side));
-    flat[side] = flatten(described);
+    machines.push_back(machine_of(load_topology(specs[side], changes_of(side))));
     comparison.sides[side] =
-        machine_side(specs[side], described, flat[side], load_levels(specs[side], changes_of(side)));
+        machine_side(specs[side], machines[side], load_levels(specs[side], changes_of(side)));
   }
   add_rank_note(comparison);
   const std::vector<std::string>& names =
@@ -192,7 +191,7 @@ Comparison compare_machines(const std::string& first, const std::string& second,
     for (int side = 0; side < 2 && !stopped(); ++side) {
       if (question.doing)
         question.doing(fmt::format("bounds of {} on {}", name, comparison.sides[side].name));
-      comparison.sides[side].limits.push_back(limits_on(flat[side], name));
+      comparison.sides[side].limits.push_back(limits_on(machines[side], name));
       if (question.publish) question.publish(comparison);
     }
   if (question.message_bytes.empty()) return comparison;
@@ -204,11 +203,11 @@ Comparison compare_machines(const std::string& first, const std::string& second,
       OptimizeQuestion asked{.message_bytes = question.message_bytes};
       asked.search.time_limit = question.search_time;
       asked.search.synthesis.limits.stop = question.stop;
-      const Collective collective = communication(name, flat[side]);
+      const Collective collective = communication(name, machines[side]);
       compared.collective = name_of(collective);
       compared.bus_factors[side] = message_shape(collective).bus_factor;
       // Rows of sizes that were not timed are missing, so each finds its place by its size.
-      for (const OptimizedRow& row : optimize(flat[side], collective, asked).rows)
+      for (const OptimizedRow& row : optimize(machines[side], collective, asked).rows)
         std::ranges::find(compared.rows, row.message_bytes, &ComparedSize::message_bytes)->sides[side] =
             side_of(row);
     }

@@ -156,7 +156,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
       }
   });
   if (answers.empty()) throw InputError(machine, "is not in the library", "see 'chorale library show'");
-  const int ranks = session.ranks(), needed = chorale::machine(machine).ranks;
+  const int ranks = session.ranks(), needed = chorale::machine(machine).topology().ranks;
   if (ranks != needed)
     throw InputError(machine,
                      fmt::format("has {}, and there are {}", counted(needed, "rank"),

@@ -27,7 +27,6 @@
 #include "ir/error.h"
 #include "pareto/findings.h"
 #include "topology/import/timing_log.h"
-#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -46,10 +45,8 @@ constexpr long long kMostSendsOnceStopped = 5'000;
 // Keeps the fastest point of each size, whatever the search drops later: a table only improves.
 class Table {
  public:
-  Table(std::shared_ptr<const Topology> topology, const Collective& collective,
-        const OptimizeQuestion& question)
-      : topology_(std::move(topology)),
-        times_(topology_),
+  Table(const Machine& machine, const Collective& collective, const OptimizeQuestion& question)
+      : times_(machine),
         messages_(question.message_bytes),
         measured_(question.measured),
         shape_(message_shape(collective)),
@@ -61,7 +58,8 @@ class Table {
   void begin_with(std::vector<TimedBaseline> baselines) {
     baselines_ = std::move(baselines);
     for (std::size_t size = 0; size < blocks_.size() && !baselines_.empty(); ++size)
-      busiest_.push_back(busiest_part(*topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
+      busiest_.push_back(busiest_part(times_.machine(), fastest_baseline(size),
+                                      static_cast<double>(blocks_[size]),
                                       fastest_algorithm(size).times.us[size])
                              .value_or(MachinePart()));
   }
@@ -142,7 +140,7 @@ class Table {
   // is left to simulate.
   std::shared_ptr<const Fastest> likely_fastest(std::size_t size, const Result& result) const {
     const auto us = [&](const Point& point) {
-      return time_us(point.cost, *topology_, static_cast<double>(blocks_[size]));
+      return time_us(point.cost, times_.machine().once(alpha_beta), static_cast<double>(blocks_[size]));
     };
     const Point& likely = *std::ranges::min_element(result.points, {}, us);
     return std::make_shared<Fastest>(us(likely), likely);
@@ -170,7 +168,6 @@ class Table {
     return made;
   }
 
-  const std::shared_ptr<const Topology> topology_;
   PointTimes times_;
   const std::vector<std::int64_t> messages_;
   const MeasuredSizes measured_;
@@ -249,15 +246,13 @@ void require_rising(const std::vector<std::int64_t>& sizes) {
     throw InputError("sizes", "do not rise from 0 bytes or more", "give each once, the smallest first");
 }
 
-Optimized optimize(const Topology& machine, const Collective& collective, const OptimizeQuestion& question) {
+Optimized optimize(const Machine& machine, const Collective& collective, const OptimizeQuestion& question) {
   if (question.message_bytes.empty()) throw InputError("sizes", "none is given", "give at least one");
   require_rising(question.message_bytes);
   require_question(machine, collective);
   // Kept as long as a caller may ask what was found, which is longer than the search.
-  const auto flat = std::make_shared<const Topology>(flatten(machine));
-  const auto kept = std::make_shared<Table>(flat, collective, question);
+  const auto kept = std::make_shared<Table>(machine, collective, question);
   Table& table = *kept;
-  const Topology& topology = *flat;
   FrontierOptions search = question.search;
   const TimedStop end(search);
   const std::atomic<bool>* const stop = search.synthesis.limits.stop;
@@ -275,10 +270,10 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   if (!question.uses_all_time) search.time_limit = std::chrono::milliseconds(-1);
   search.sizes = {table.blocks().begin(), table.blocks().end()};
   // By the caller's stop and not the limit of the search, in which this takes no part.
-  table.begin_with(timed_baselines(topology, collective, question.baselines, table.blocks(),
+  table.begin_with(timed_baselines(machine, collective, question.baselines, table.blocks(),
                                    question.search.synthesis.limits.stop));
   search.known = table.baseline_points();
-  if (!links_alike(topology))
+  if (!machine.once(links_alike))
     search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
       return kept->us(point, bytes, timing);
     };
@@ -295,7 +290,7 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
         return found(&in_haste);
       });
   };
-  Result result = frontier(flat, collective, search);
+  Result result = frontier(machine, collective, search);
   // Joined before the last table is made: no report comes after the answer.
   reporter = {};
   end_of_search.record_why(result);
@@ -323,30 +318,31 @@ struct BaselineChunks {
 };
 
 // Its own choice of a chunk count comes first, then powers of two: pipelines gain by more chunks.
-BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank root,
+BaselineChunks baseline_chunks(Method method, const Machine& machine, Rank root,
                                const std::atomic<bool>* stop) {
   BaselineChunks algorithm{.name = name_of(method)};
   for (const int chunks : {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}) {
     const bool is_long = chunks > 1 && !algorithm.points.empty() &&
                          2 * total_sends(algorithm.points.back().schedule) > kMostBaselineSends;
     if (is_long || (!algorithm.points.empty() && stop != nullptr && *stop)) break;
-    std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks, .root = root});
+    std::optional<Point> point = classic_if_possible(method, machine, {.chunks = chunks, .root = root});
     if (point) algorithm.points.push_back(std::move(*point));
   }
   return algorithm;
 }
 
 // Auto is NCCL's where the machine has links for one of its algorithms, and all that are known otherwise.
-std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collective& collective,
+std::vector<BaselineChunks> algorithms_of(const Machine& machine, const Collective& collective,
                                           BaselineSet set, const std::atomic<bool>* stop) {
   constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
-  const long long most = links_alike(topology) ? kMostSends : kMostSimulated;
-  if (kMostPerPair * topology.ranks * topology.ranks > most) return {};
+  const long long most = machine.once(links_alike) ? kMostSends : kMostSimulated;
+  const int ranks = machine.topology().ranks;
+  if (kMostPerPair * ranks * ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != collective.kind) continue;
-    if (!all.empty() && topology.ranks > kMaxRanksAllOnceStopped && stop != nullptr && *stop) break;
-    BaselineChunks algorithm = baseline_chunks(entry.method, topology, collective.root, stop);
+    if (!all.empty() && ranks > kMaxRanksAllOnceStopped && stop != nullptr && *stop) break;
+    BaselineChunks algorithm = baseline_chunks(entry.method, machine, collective.root, stop);
     if (algorithm.points.empty()) continue;
     if (entry.of_nccl) nccl.push_back(algorithm);
     all.push_back(std::move(algorithm));
@@ -356,7 +352,7 @@ std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collec
 
 // Points that are the fastest nowhere are dropped, and the others renumbered in the order in which sizes meet
 // them. Nothing if at some size no point was timed before the stop.
-std::optional<TimedBaseline> timed(BaselineChunks algorithm, const Topology& topology,
+std::optional<TimedBaseline> timed(BaselineChunks algorithm, const Machine& machine,
                                    const std::vector<std::int64_t>& blocks, const std::atomic<bool>* stop) {
   TimedBaseline baseline{.times = {.name = algorithm.name}};
   std::map<std::size_t, std::size_t> kept;  // by number before: after
@@ -364,7 +360,7 @@ std::optional<TimedBaseline> timed(BaselineChunks algorithm, const Topology& top
     std::vector<double> us;
     for (const Point& point : algorithm.points) {
       const bool is_short = total_sends(point.schedule) * std::ssize(blocks) <= kMaxSimulatedOnceStopped;
-      us.push_back(point_us(topology, point, static_cast<double>(bytes), is_short ? nullptr : stop)
+      us.push_back(point_us(machine, point, static_cast<double>(bytes), is_short ? nullptr : stop)
                        .value_or(std::numeric_limits<double>::infinity()));
     }
     const auto least = std::ranges::min_element(us);
@@ -385,12 +381,12 @@ std::span<const Named<BaselineSet>> baseline_sets() {
   return kSets;
 }
 
-std::vector<TimedBaseline> timed_baselines(const Topology& topology, const Collective& collective,
+std::vector<TimedBaseline> timed_baselines(const Machine& machine, const Collective& collective,
                                            BaselineSet set, const std::vector<std::int64_t>& blocks,
                                            const std::atomic<bool>* stop) {
   std::vector<TimedBaseline> baselines;
-  for (BaselineChunks& algorithm : algorithms_of(topology, collective, set, stop))
-    if (std::optional<TimedBaseline> each = timed(std::move(algorithm), topology, blocks, stop))
+  for (BaselineChunks& algorithm : algorithms_of(machine, collective, set, stop))
+    if (std::optional<TimedBaseline> each = timed(std::move(algorithm), machine, blocks, stop))
       baselines.push_back(*std::move(each));
   return baselines;
 }

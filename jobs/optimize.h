@@ -18,6 +18,7 @@
 #include "ir/fields.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
+#include "ir/machine.h"
 #include "ir/named.h"
 #include "ir/report.h"
 #include "ir/search_options.h"
@@ -49,10 +50,10 @@ struct TimedBaseline {
   std::vector<std::size_t> fastest = {};  // [size] -> the point
 };
 
-// Of a machine without switches; `blocks` are sizes of blocks, in bytes. None for machines on which the
-// algorithms that use all links are too large: a comparison with the others alone would flatter. Once `stop`
-// is true each has its own choice of a chunk count alone, and those that are long to simulate are left out.
-std::vector<TimedBaseline> timed_baselines(const Topology&, const Collective&, BaselineSet,
+// `blocks` are sizes of blocks, in bytes. None for machines on which the algorithms that use all links are
+// too large: a comparison with the others alone would flatter. Once `stop` is true each has its own choice of
+// a chunk count alone, and those that are long to simulate are left out.
+std::vector<TimedBaseline> timed_baselines(const Machine&, const Collective&, BaselineSet,
                                            const std::vector<std::int64_t>& blocks,
                                            const std::atomic<bool>* stop = nullptr);
 
@@ -131,15 +132,15 @@ struct OptimizeQuestion {
 void require_rising(const std::vector<std::int64_t>& message_bytes);
 
 // Throws InputError as frontier() does, and for sizes that are none or do not rise.
-Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
+Optimized optimize(const Machine&, const Collective&, const OptimizeQuestion&);
 
 // {"chorale_optimize": 1, "topology", "collective", "blocks_per_message", "bus_factor", "complete",
 // "complete_in_rounds", "stopped", "search", "conclusion", "binding": fields of Binding, or null,
 // "rows": [fields of OptimizedRow], "baselines": [{"name", "us"}]}; docs/formats.md.
 std::string to_json(const Optimized&);
 
-// The table by size with the algorithms that it names; what was concluded, what binds, and how the search ended;
-// the figure of time and bus bandwidth over message size. Without a row a sentence alone.
+// The table by size with the algorithms that it names; what was concluded, what binds, and how the search
+// ended; the figure of time and bus bandwidth over message size. Without a row a sentence alone.
 Report report_of(const Optimized&);
 
 // What a user takes away, with paths relative to one directory: result.json, table.json, index.html, the

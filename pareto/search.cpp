@@ -86,11 +86,12 @@ constexpr long long kCutWork = 500'000'000;
 
 class FrontierSearch {
  public:
-  FrontierSearch(const Topology& topology, const Collective& asked, const FrontierOptions& options)
+  FrontierSearch(const Machine& machine, const Collective& asked, const FrontierOptions& options)
       : options_(options),
-        found_(std::make_shared<Findings>(topology, asked, options)),
+        found_(std::make_shared<Findings>(machine, asked, options)),
         clock_(options_),
-        topology_(found_->question().topology),
+        machine_(machine),
+        topology_(machine_.topology()),
         asked_(found_->question().collective),
         space_(found_->question().space),
         kinds_({asked_.kind}) {
@@ -201,7 +202,7 @@ class FrontierSearch {
 
   bool take_baseline(Method method, int chunks, double& work) {
     std::optional<Point> point =
-        classic_if_possible(method, topology_, {.chunks = chunks, .root = asked_.root});
+        classic_if_possible(method, machine_, {.chunks = chunks, .root = asked_.root});
     if (!point) return false;
     point->collective.order = asked_.order;
     if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
@@ -337,7 +338,7 @@ class FrontierSearch {
         const CollectiveKind made = is_mirrored(kind) ? CollectiveKind::Allgather : kind;
         each = {.kind = made, .bounded = kind, .one = of_kind(asked_, made, 1)};
         each.construction = std::make_unique<Construction>(
-            EngineQuestion{.topology = topology_,
+            EngineQuestion{.topology = machine_,
                            .one = each.one,
                            .min_chunks = space_.min_chunks,
                            .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
@@ -433,7 +434,6 @@ class FrontierSearch {
     const double entries =
         static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks;
     std::erase_if(counts, [&](int chunks) { return chunks * entries > kMostSolved; });
-    const std::vector<Nesting> machine = nestings(topology_);
     for (const int chunks : counts) {
       if (clock_.over()) return;
       const Collective whole = of_kind(asked_, asked_.kind, chunks);
@@ -442,7 +442,8 @@ class FrontierSearch {
                                      .extra_rounds = space_.extra_rounds,
                                      .stop = options_.synthesis.limits.stop};
       if (composed && chunks <= kMostFast)
-        for (ComposedPoint& each : compose_on(question, machine)) put_inside(std::move(each.point));
+        for (ComposedPoint& each : compose_on(question, machine_.once(nestings)))
+          put_inside(std::move(each.point));
       double sends = 0;
       for (const ChunkSpec& chunk : whole.chunks) sends += static_cast<double>(chunk.post.size());
       if (sends > kMostFastSends) continue;
@@ -473,7 +474,7 @@ class FrontierSearch {
   void take_classic(Method method, int chunks) {
     if (clock_.over()) return;
     std::optional<Point> point =
-        classic_if_possible(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
+        classic_if_possible(method, machine_, {.chunks = chunks, .order = {}, .root = asked_.root});
     if (!point) return;
     point->collective.order = asked_.order;
     // It may add in an order of its own.
@@ -528,6 +529,7 @@ class FrontierSearch {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const std::shared_ptr<Findings> found_;
   SearchClock clock_;
+  const Machine machine_;
   const Topology& topology_;
   const Collective& asked_;
   const Space& space_;
@@ -543,13 +545,12 @@ class FrontierSearch {
 
 }  // namespace
 
-Result search_frontier(const Topology& topology, const Collective& one_chunk,
-                       const FrontierOptions& options) {
+Result search_frontier(const Machine& machine, const Collective& one_chunk, const FrontierOptions& options) {
   if (options.min_chunks < 1 || options.max_chunks < options.min_chunks)
     throw InputError("--max-chunks", "there is no chunk count from " + std::to_string(options.min_chunks) +
                                          " to " + std::to_string(options.max_chunks));
   require_solver(options.synthesis);
-  return FrontierSearch(topology, one_chunk, options).run();
+  return FrontierSearch(machine, one_chunk, options).run();
 }
 
 }  // namespace chorale

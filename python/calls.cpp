@@ -109,8 +109,8 @@ py::object optimized(const Topology& topology, const Collective& collective, con
   question.search.synthesis.limits.stop = &stop;
   question.search.time_limit = search_time ? limits.time : kLongestOptimize;
   if (!listener.is_none()) question.search.progress = [&](const Progress& progress) { latest.say(progress); };
-  const auto done =
-      watched([&] { return optimize(topology, collective, question); }, stop, telling(latest, listener));
+  const auto done = watched([&] { return optimize(machine(topology), collective, question); }, stop,
+                            telling(latest, listener));
   const Optimized& answer = done.value;
   const py::object found = py::make_tuple(answer.result, to_json(answer), to_json(report_of(answer)));
   raise_again(done, py::cast(answer.result));
@@ -346,7 +346,7 @@ void bind_calls(py::module_& module) {
   module.def("machine", [](const std::string& name, const py::kwargs& asked) {
     const MachineChanges changed = changes(asked);
     const py::gil_scoped_release free;
-    return machine(name, changed);
+    return machine(name, changed).topology();
   });
   module.def("hierarchy", [](const std::string& name, const py::kwargs& asked) {
     return hierarchy(name, changes(asked));

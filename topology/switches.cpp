@@ -379,6 +379,10 @@ Topology flatten(const Topology& topology) {
   return flat_over(topology, taken);
 }
 
+Machine machine_of(const Topology& described) {
+  return {described, flatten(described)};
+}
+
 // Routes become links, and each wire lists the links over it; wires with several become limits; and limits of
 // the topology are rewritten from wires to the links over them.
 Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ir/machine.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -40,6 +41,8 @@ ChosenRoutes chosen_routes(const Topology&, RouteChoice first = RouteChoice::Sho
 // multicast or reduce, if a route uses two links of one limit: a chunk would count twice, which a limit over
 // links cannot express; or if its alpha is over 1e9 us.
 Topology flatten(const Topology&);
+// Returns the machine as described and as flattened.
+Machine machine_of(const Topology& described);
 
 // With these routes for links.
 Topology flat_over(const Topology&, const ChosenRoutes&);

@@ -238,12 +238,12 @@ std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& 
 // Many rings are those of the machine, whatever the order. A single one is the order itself, or, where no
 // order is given and 0, 1, 2, ... is not a ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
-std::vector<Ring> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
+std::vector<Ring> rings_for(Rings kind, const Machine& machine, const Order& order, bool any_order) {
   if (kind == Rings::None) return {};
   if (kind == Rings::Many)
-    if (std::vector<Ring> rings = ring_decomposition(topology); !rings.empty()) return rings;
-  if (any_order && !is_ring(topology, order))
-    if (Order widest = widest_ring(topology); !widest.empty()) return {{.order = widest}};
+    if (const std::vector<Ring>& rings = machine.once(ring_decomposition); !rings.empty()) return rings;
+  if (any_order && !is_ring(machine, order))
+    if (const Order& widest = machine.once(widest_ring); !widest.empty()) return {{.order = widest}};
   return {{.order = order}};
 }
 
@@ -280,7 +280,7 @@ std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
 // One or two for each channel, as NCCL has them: over the nodes, with chains inside. Where ranks are all
 // one node, or there is an order, ranks are the nodes; if these have not the links (dgx1), a chain along
 // each ring is left.
-std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& order, bool any_order) {
+std::vector<Tree> trees_for(Trees kind, const Machine& machine, const Order& order, bool any_order) {
   if (kind == Trees::None) return {};
   const auto over = [kind](const std::vector<int>& places) {
     if (kind == Trees::One) return std::vector<Tree>{heap_tree(places)};
@@ -289,7 +289,8 @@ std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& o
   };
   std::vector<Tree> trees = over(order);
   if (!any_order) return trees;
-  std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  const Topology& topology = machine.topology();
+  std::vector<std::vector<Rank>> nodes = machine.once(nodes_of).ranks;
   if (nodes.size() == 1 || std::ssize(nodes) == topology.ranks) {
     const auto has_links = [&](const Tree& tree) {
       for (Rank n = 0; n < topology.ranks; ++n)
@@ -304,7 +305,7 @@ std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& o
   std::vector<int> places(nodes.size());
   std::iota(places.begin(), places.end(), 0);
   std::vector<Tree> chained;
-  for (const std::vector<Order>& chains : chains_of(ring_decomposition(topology), nodes))
+  for (const std::vector<Order>& chains : chains_of(machine.once(ring_decomposition), nodes))
     for (const Tree& tree : over(places)) chained.push_back(chained_tree(tree.parent, chains));
   return chained.empty() ? trees : chained;
 }
@@ -328,20 +329,20 @@ const std::vector<ClassicEntry>& classic_catalogue() {
   return entries;
 }
 
-Point classic_algorithm(const std::string& name, const Topology& topology, const ClassicOptions& options) {
-  return classic_algorithm(known_method(name), topology, options);
+Point classic_algorithm(const std::string& name, const Machine& machine, const ClassicOptions& options) {
+  return classic_algorithm(known_method(name), machine, options);
 }
 
-Point classic_algorithm(Method method, const Topology& topology, const ClassicOptions& options) {
+Point classic_algorithm(Method method, const Machine& machine, const ClassicOptions& options) {
   Unsuited why;
-  if (std::optional<Point> point = classic_if_possible(method, topology, options, &why))
+  if (std::optional<Point> point = classic_if_possible(method, machine, options, &why))
     return *std::move(point);
-  throw InputError(name_of(method) + " on " + topology.name, why.words, why.remedy);
+  throw InputError(name_of(method) + " on " + machine.topology().name, why.words, why.remedy);
 }
 
-std::optional<Point> classic_if_possible(Method method, const Topology& topology,
-                                         const ClassicOptions& options, Unsuited* why) {
-  assert(topology.switches == 0);
+std::optional<Point> classic_if_possible(Method method, const Machine& machine, const ClassicOptions& options,
+                                         Unsuited* why) {
+  const Topology& topology = machine.topology();
   const Row& row = find_row(method);
   const int ranks = topology.ranks;
   if (const std::optional<Unsuited> wrong = misfit(row, ranks, options)) {
@@ -351,8 +352,8 @@ std::optional<Point> classic_if_possible(Method method, const Topology& topology
   // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
   // order.
   Request request{.ranks = ranks, .order = order_used(ranks, options, is_rooted(row.entry.collective))};
-  request.rings = rings_for(row.rings, topology, request.order, options.order.empty());
-  request.trees = trees_for(row.trees, topology, request.order, options.order.empty());
+  request.rings = rings_for(row.rings, machine, request.order, options.order.empty());
+  request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
 
   Point point{.method = method, .construction = name_of(method)};

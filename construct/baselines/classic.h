@@ -7,7 +7,7 @@
 
 #include "ir/catalogue.h"
 #include "ir/frontier.h"
-#include "ir/topology.h"
+#include "ir/machine.h"
 
 namespace chorale {
 
@@ -25,18 +25,18 @@ struct ClassicOptions {
 };
 
 // A point with cost, method and the collective whose chunks its schedule moves. The rounds of each step are
-// what its fullest link or shared limit needs. Requires a topology without switches and a method of the
-// catalogue. Throws InputError for an unknown name, an order that is not a permutation, a number of ranks
-// that the algorithm does not support, and a missing link, which it names. The caller verifies what it uses
-// (semantics/ is not known here).
-Point classic_algorithm(Method, const Topology&, const ClassicOptions& = {});
-Point classic_algorithm(const std::string& name, const Topology&, const ClassicOptions& = {});
+// what its fullest link or shared limit needs. Rings and nodes of the machine are found once for all calls.
+// Requires a method of the catalogue. Throws InputError for an unknown name, an order that is not a
+// permutation, a number of ranks that the algorithm does not support, and a missing link, which it names. The
+// caller verifies what it uses (semantics/ is not known here).
+Point classic_algorithm(Method, const Machine&, const ClassicOptions& = {});
+Point classic_algorithm(const std::string& name, const Machine&, const ClassicOptions& = {});
 
 // Says the same of a method; none where the machine or the options are not for it, and why.
 struct Unsuited {
   std::string words = {}, remedy = {};
 };
-std::optional<Point> classic_if_possible(Method, const Topology&, const ClassicOptions& = {},
+std::optional<Point> classic_if_possible(Method, const Machine&, const ClassicOptions& = {},
                                          Unsuited* why = nullptr);
 
 }  // namespace chorale

@@ -25,9 +25,9 @@ namespace {
 constexpr double kAnyLatency = std::numeric_limits<double>::infinity();
 
 // What rings have left of a machine: of its links, and of its shared limits.
-class Machine {
+class RemainingLinks {
  public:
-  explicit Machine(const Topology& topology) : topology_(topology), limits_of_(topology.links.size()) {
+  explicit RemainingLinks(const Topology& topology) : topology_(topology), limits_of_(topology.links.size()) {
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
       left_.push_back(topology.links[l].bandwidth);
       between_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
@@ -105,7 +105,7 @@ class Machine {
 class HamiltonianSearch {
  public:
   // Over links with so much room, among these ranks.
-  HamiltonianSearch(const Machine& machine, const std::vector<Rank>& among, int width,
+  HamiltonianSearch(const RemainingLinks& machine, const std::vector<Rank>& among, int width,
                     double below_us = kAnyLatency, long effort = 100'000, unsigned trial = 0)
       : ranks_(static_cast<int>(among.size())),
         next_(machine.topology().ranks),
@@ -179,7 +179,7 @@ class HamiltonianSearch {
 // nothing but a NIC to enter and leave by.
 class NodeByNode {
  public:
-  NodeByNode(const Machine& machine, const Nodes& nodes, int width)
+  NodeByNode(const RemainingLinks& machine, const Nodes& nodes, int width)
       : machine_(machine),
         nodes_(nodes.ranks),
         network_us_(nodes.network_us),
@@ -270,7 +270,7 @@ class NodeByNode {
   }
 
   static constexpr long kEffort = 1'000, kEffortOfAPath = 5'000;
-  const Machine& machine_;
+  const RemainingLinks& machine_;
   const std::vector<std::vector<Rank>>& nodes_;
   const double network_us_;
   const int width_;
@@ -284,7 +284,7 @@ class NodeByNode {
 };
 
 // The widths that links have left, the widest first: the first with a ring.
-Ring widest(const Machine& machine, const Nodes& nodes, unsigned trial = 0) {
+Ring widest(const RemainingLinks& machine, const Nodes& nodes, unsigned trial = 0) {
   for (const int width : machine.widths()) {
     Ring ring = nodes.ranks.size() > 1
                     ? NodeByNode(machine, nodes, width).find()
@@ -320,7 +320,7 @@ std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& node
   // there are NCCL's 6.
   const int most = trial % 2 == 1 ? 1 : std::numeric_limits<int>::max();
   std::vector<Ring> rings;
-  Machine machine(topology);
+  RemainingLinks machine(topology);
   for (Ring ring = widest(machine, nodes, trial); !ring.order.empty(); ring = widest(machine, nodes, trial)) {
     const int copies = machine.take(ring, most);
     // A ring for which a round has no room: alone it may still be of use, in more rounds.
@@ -376,7 +376,7 @@ int ring_width(const Topology& topology, const Order& order) {
 
 Order widest_ring(const Topology& topology) {
   if (topology.ranks == 1) return {0};
-  return widest(Machine(topology), one_node(topology)).order;
+  return widest(RemainingLinks(topology), one_node(topology)).order;
 }
 
 // Latencies from the highest down, to the first gap by the factor kApart: links below it are inside of nodes,
