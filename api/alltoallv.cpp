@@ -113,4 +113,27 @@ std::string to_json(const TwoTiers& tiers, const PlannedAlltoallv& planned) {
       load(plan.nics), "busiest_nic_directly", load(plan.direct_nics), "pieces", pieces);
 }
 
+// A plan in which nothing moves has no bound, and no ratio. The bound has no NICs of its own: it is a time
+// that no plan is below.
+Report report_of(const PlannedAlltoallv& planned) {
+  const AlltoallvPlan& plan = planned.plan;
+  const auto row = [&](const std::string& of, double us, const NicLoad& load) -> std::vector<std::string> {
+    return {of, format_us(us), plan.bound_us > 0 ? fmt::format("{:.3f}", us / plan.bound_us) : "-",
+            format_bytes(static_cast<double>(load.most_bytes)), fmt::format("{:.4f}", load.most_over_mean)};
+  };
+  ReportTable table{.rows = {{"", "time", "x bound", "busiest NIC", "x mean of its node"},
+                             row("plan", plan.us, plan.nics),
+                             row("direct", plan.direct_us, plan.direct_nics),
+                             row("bound", plan.bound_us, {})},
+                    .kinds = "lrrrr"};
+  std::fill(table.rows.back().begin() + 3, table.rows.back().end(), "-");
+  return {.title = "Alltoallv of " + counted(plan.ranks, "rank"),
+          .sentences = {plan.direct ? "direct sends are the plan"
+                                    : fmt::format("{} and {}: {:.2f} times as fast as direct sends",
+                                                  counted(plan.steps, "step"),
+                                                  counted(std::ssize(plan.pieces), "piece"),
+                                                  plan.direct_us / plan.us)},
+          .tables = {std::move(table)}};
+}
+
 }  // namespace chorale

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/alltoallv.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -25,5 +26,10 @@ PlannedAlltoallv plan_by_counts(const TwoTiers&, const ByteCounts&);
 
 // {"chorale_alltoallv": 1, ...}; docs/formats.md.
 std::string to_json(const TwoTiers&, const PlannedAlltoallv&);
+
+// The plan beside direct sends (each pair at once, without forwarding) and the bound: the bytes of the
+// busiest NIC or rank over its rate. The busiest NIC stands beside its ratio to the mean of its node: 1 is
+// balanced.
+Report report_of(const PlannedAlltoallv&);
 
 }  // namespace chorale

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/fields.h"
+#include "ir/report.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
 #include "library/build.h"
@@ -59,9 +60,12 @@ void refuse_places(const StoredAnswer&, const Result&, const std::string& file);
 std::vector<TakenAnswer> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
                                     std::optional<SumOrder::Kind> order = {});
 
-// A self-contained HTML report: the point that is chosen by place and size, its time over the lower bound,
-// and where measurements contradict predictions. Of answers without predicted times some sizes are predicted.
-std::string to_page(AnswerFile&, const std::string& name);
+// A row per entry, and what was measured; with `by_size` also the point that is chosen for each entry and
+// size, its time and that over the lower bound. Of answers without predicted times some sizes are predicted.
+// Throws as taken() and refuse_places().
+Report report_of(AnswerFile&, const std::string& name, bool by_size = false);
+// Adds that refutations were not checked, if there are any.
+void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
 // What is in several files, in one that has nothing yet (library/merge.h).
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
@@ -100,6 +104,7 @@ struct Fields<FailureRow> {
 // InputError for answers that are wrong; none: it was built without failures.
 std::vector<FailureRow> failure_rows(AnswerFile&, const std::string& name);
 
+Report report_of(const std::vector<FailureRow>&);
 // {"chorale_failures": 1, "rows": [fields of FailureRow]}; docs/formats.md.
 std::string to_json(const std::vector<FailureRow>&);
 

@@ -37,6 +37,13 @@ std::vector<std::string> best_sizes_in_words(const Result&, const SizeModel& = {
 // The certificate of what is proven; of what is not, how far from the bound it is.
 std::string proven_by(const Result&, const Point&);
 
+// "0-3, 7".
+std::string ranges(std::vector<int> sorted_numbers);
+
+// What claims about the machine presuppose: "; its switches multicast, and what is proven holds for such"; or
+// nothing.
+std::string under_abilities(const Topology&);
+
 // What is fastest at a size, whether it is on the frontier or not.
 struct SizeRow {
   std::int64_t message_bytes = 0;  // as asked (cost/busbw.h)

@@ -4,7 +4,6 @@
 #include "api/reshard.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "api/timed_stop.h"
 #include "construct/engine.h"
 #include "ir/error.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "ir/limits.h"
 #include "pareto/findings.h"
@@ -466,32 +466,35 @@ Resharding reshard(const Topology& topology, const ReshardDemand& demand, const 
   return answer;
 }
 
+template <>
+struct Fields<ReshardMethod> {
+  using R = ReshardMethod;
+  static constexpr auto all = plain_fields<&R::name, &R::us, &R::bytes, &R::link_seconds>();
+};
+
+// A link is [src, dst, bytes], a send [chunk, src, dst].
 std::string to_json(const Resharding& answer) {
   const Topology& topology = answer.result.topology;
-  const bool planned = !answer.result.points.empty();
-  std::vector<std::string> methods, links, steps;
-  for (const ReshardMethod& each : answer.methods)
-    methods.push_back(fmt::format("{{\"name\":{},\"us\":{},\"bytes\":{},\"link_seconds\":{}}}",
-                                  quoted(each.name), each.us, each.bytes, each.link_seconds));
+  std::vector<std::vector<double>> links;
   for (std::size_t l = 0; l < answer.link_bytes.size(); ++l)
     if (answer.link_bytes[l] > 0)
-      links.push_back(
-          fmt::format("[{},{},{}]", topology.links[l].src, topology.links[l].dst, answer.link_bytes[l]));
-  if (planned)
-    for (const Step& step : answer.result.points[answer.point].schedule.steps) {
-      std::vector<std::string> sends;
+      links.push_back({static_cast<double>(topology.links[l].src), static_cast<double>(topology.links[l].dst),
+                       answer.link_bytes[l]});
+  std::optional<std::vector<std::vector<std::vector<int>>>> steps;
+  int pieces = 1;
+  if (!answer.result.points.empty()) {
+    const Point& point = answer.result.points[answer.point];
+    pieces = point.cost.chunks;
+    steps.emplace();
+    for (const Step& step : point.schedule.steps) {
+      steps->emplace_back();
       for (const Send& send : step.sends)
-        sends.push_back(fmt::format("[{},{},{}]", send.chunk, topology.links[send.link].src,
-                                    topology.links[send.link].dst));
-      steps.push_back(fmt::format("[{}]", fmt::join(sends, ",")));
+        steps->back().push_back({send.chunk, topology.links[send.link].src, topology.links[send.link].dst});
     }
-  return fmt::format(
-      "{{\"ranks\":{},\"topology\":{},\"bound_us\":{},\"of_nodes\":{},\"plan\":{},\"point\":{},\n"
-      " \"pieces\":{},\"methods\":{},\n \"links\":{},\n \"steps\":{}}}\n",
-      topology.ranks, quoted(topology.name), answer.bound_us ? fmt::to_string(*answer.bound_us) : "null",
-      answer.of_nodes, quoted(answer.plan), answer.point,
-      planned ? answer.result.points[answer.point].cost.chunks : 1, lines(methods, " "), lines(links, " "),
-      planned ? lines(steps, " ") : "null");
+  }
+  return json_file("ranks", topology.ranks, "topology", topology.name, "bound_us", answer.bound_us,
+                   "of_nodes", answer.of_nodes, "plan", answer.plan, "point", answer.point, "pieces", pieces,
+                   "methods", answer.methods, "links", links, "steps", steps);
 }
 
 }  // namespace chorale

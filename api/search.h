@@ -10,6 +10,7 @@
 
 #include "ir/fields.h"
 #include "ir/machine.h"
+#include "ir/report.h"
 #include "ir/search_options.h"
 
 namespace chorale {
@@ -75,6 +76,11 @@ struct BoundsQuestion {
   std::function<void(const Bounds&)> progress = {};
 };
 Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
+
+// A row per bound, with what its certificate prices, in words. Stopped: the first that is not known has the
+// reason.
+Report report_of(const Topology&, const Collective&, const BoundsQuestion&, const Bounds&,
+                 Stopped stopped = Stopped::No);
 
 // Verifies a result from scratch: every schedule, every certificate, every refutation, and that the claims
 // support the points. Nothing in the result is trusted.

@@ -1,6 +1,4 @@
-// A row per class of links (equal numbers in the description), measured beside described: medians, the spread
-// over the pairs of the class, and the rate that is left when all links are in use at once. A class that
-// could not be measured keeps its description, and a line states that.
+// Logs of others are read anywhere; measuring needs a process per rank.
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,76 +6,19 @@
 #include "api/run.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/json.h"
-#include "ir/words.h"
 #include "jobs/calibrate.h"
 
 namespace chorale {
 namespace {
 
-// "24 links like 0 -> 1": the class by the first of its links.
-std::string alike(const Topology& machine, const LinkClass& links) {
-  const auto end = [&](Node n) {
-    return n < machine.ranks ? fmt::format("{}", n) : fmt::format("switch {}", n - machine.ranks);
-  };
-  return fmt::format("{} like {} -> {}", counted(std::ssize(links.links), "link"), end(links.described.src),
-                     end(links.described.dst));
-}
-
-// Of the whole link: beta is of one unit of its bandwidth.
-double gbs(const Link& link, double beta_us_per_byte) {
-  return 1e-3 * link.bandwidth / beta_us_per_byte;
-}
-
-// Columns: latency measured, its spread, described; rate measured, its spread, in use, described. The least
-// beta is the largest rate, so the ends of the spread are exchanged. "In use" is the rate that a link keeps
-// while all of them are busy.
-std::string in_words(const Calibration& calibration) {
-  TableRows rows = {{"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}};
-  for (const CalibratedClass& each : calibration.classes) {
-    const Link& was = each.links.described;
-    std::vector<std::string> row = {alike(calibration.machine, each.links),
-                                    "-",
-                                    "-",
-                                    fmt::format("{:.2f}", was.alpha_us),
-                                    "-",
-                                    "-",
-                                    "-",
-                                    fmt::format("{:.4g}", gbs(was, was.beta_us_per_byte))};
-    if (each.alpha_us) {
-      row[1] = fmt::format("{:.2f}", each.alpha_us->median);
-      row[2] = fmt::format("{:.2f}-{:.2f}", each.alpha_us->least, each.alpha_us->most);
-    }
-    if (each.beta_us_per_byte) {
-      const Spread& beta = *each.beta_us_per_byte;
-      row[4] = fmt::format("{:.4g}", gbs(was, beta.median));
-      row[5] = fmt::format("{:.4g}-{:.4g}", gbs(was, beta.most), gbs(was, beta.least));
-      row[6] = fmt::format("{:.4g}", gbs(was, beta.median * each.shared));
-    }
-    rows.push_back(std::move(row));
-  }
-  std::string text = table(rows, "lrRrrRrr");
-  for (const CalibratedCrowd& crowd : calibration.crowds)
-    text += fmt::format("{}: {:.2f} times as long as links by themselves\n", crowd.name,
-                        crowd.us_per_byte / crowd.alone);
-  for (const CalibratedClass& each : calibration.classes)
-    if (!each.alpha_us || !each.beta_us_per_byte)
-      text += fmt::format("the {} of {} is not measured: as described\n",
-                          each.alpha_us           ? "rate"
-                          : each.beta_us_per_byte ? "latency"
-                                                  : "latency and rate",
-                          alike(calibration.machine, each.links));
-  return text;
-}
-
 // The machine is written with its name and levels, so that other commands take it in place of the described
 // one.
 Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibration) {
-  Outcome outcome{.text = in_words(calibration)};
+  Outcome outcome = reported(report_of(calibration), command.html);
   if (!command.output.empty()) deliver(command.output, to_json(calibration.machine), outcome);
   if (!command.json.empty()) deliver(command.json, to_json(calibration), outcome);
   return outcome;
@@ -134,6 +75,7 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   machine_changes(sub, options->changes);
   file_to_write(sub, "-o,--output", options->output, "Write the machine there");
   file_to_write(sub, "--json", options->json, "Write what was measured there");
+  file_to_write(sub, "--html", options->html, kReportPage);
   sub->add_option_function<std::vector<Text>>(
          "--log",
          [options](const std::vector<Text>& values) {

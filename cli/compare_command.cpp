@@ -1,9 +1,7 @@
 // A figure needs two curves: of machines without --sizes there are none, which is bad
 // input, but a limit that came before them is not.
-#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -15,9 +13,9 @@ namespace {
 
 Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, Stopped stopped) {
   const Report report = report_of(comparison);
-  Outcome outcome{.exit_code = exit_code_of(stopped), .text = text_of(report), .notes = report.notes};
+  Outcome outcome = reported(report, command.html);
+  outcome.exit_code = exit_code_of(stopped);
   if (!command.json.empty()) deliver(command.json, to_json(comparison), outcome);
-  if (!command.html.empty()) deliver(command.html, to_page(report), outcome);
   if (command.svg.empty()) return outcome;
   if (!report.figures.empty())
     deliver(command.svg, report.figures.front(), outcome);

@@ -1,129 +1,24 @@
 // The ranking is by what no schedule can beat, and the proof by schedules: the first wiring is proven the
 // best if schedules were found on it that take no longer than the bound of every other. Machines by name
 // stand below for comparison, without a number.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
-#include "ir/words.h"
 #include "jobs/design.h"
 
 namespace chorale {
 namespace {
 
-// Without a message size times are of one MiB, of messages so large that latency is nothing.
-std::string per(const Design& design) {
-  return design.message_bytes > 0 ? "" : " per MiB";
-}
-
-// A rate is rounds per chunk as a fraction: 63/4 of 63 rounds for 4 chunks.
-std::vector<std::string> row_of(const std::string& number, const DesignedGraph& wiring,
-                                const Design& design) {
-  std::vector<std::string> row = {number, wiring.name, fmt::format("{:.4g}", wiring.bound_us)};
-  for (const auto& [bound, found, steps] : wiring.rates)
-    row.push_back(bound.chunks == 1 ? std::to_string(bound.rounds)
-                                    : fmt::format("{}/{}", bound.rounds, bound.chunks));
-  row.push_back(std::to_string(wiring.diameter));
-  row.push_back(fmt::format("{:.2f}", static_cast<double>(wiring.distances) / (design.ranks - 1)));
-  row.push_back(std::to_string(wiring.bisection));
-  row.push_back(wiring.alike);
-  return row;
-}
-
-// A column per collective of the job with its rate; hops is the diameter, mean the mean distance, "also" the
-// named machine that the graph is. The last two are left out first where the terminal is narrow (R, L).
-std::string ranking_table(const Design& design) {
-  std::vector<std::string> head = {"#", "wiring", design.message_bytes > 0 ? "us" : "us/MiB"};
-  std::string kinds = "rlr";
-  for (const DesignDemand& demand : design.job) {
-    head.push_back(demand.collective);
-    kinds += "r";
-  }
-  for (const char* const each : {"hops", "mean", "bisection", "also"}) head.emplace_back(each);
-  TableRows rows = {head};
-  for (std::size_t w = 0; w < design.best.size(); ++w)
-    rows.push_back(row_of(std::to_string(w + 1), design.best[w], design));
-  for (const DesignedGraph& wiring : design.named) rows.push_back(row_of("", wiring, design));
-  return table(rows, kinds + "rrRL");
-}
-
-// What the family is: every sentence about all graphs is about these.
-std::string family(const Design& design) {
-  const std::string groups = design.all_groups
-                                 ? fmt::format("all {}", counted(design.groups, "group"))
-                                 : counted(design.groups, "group") +
-                                       " (abelian, semidirect products of two cyclic groups, dicyclic)";
-  const std::string sets =
-      fmt::format("{} of {}, links there and back", design.all_compared ? "all sets" : "some sets",
-                  counted(design.degree, "generator"));
-  return fmt::format("family: connected Cayley graphs of {} with {}; {}; {} have one\n", groups,
-                     counted(design.ranks, "element"), sets, design.families.size());
-}
-
-// Three statements that differ in what they are about: all graphs of the family were compared; or not all,
-// and the bound is then that of any machine with as many links (Moore's bound on distances); and how many
-// were excluded by distances alone, without a bound of their own.
-std::string proof(const Design& design) {
-  long long graphs = 0;
-  for (const DesignFamily& family : design.families) graphs += family.graphs;
-  const std::string all =
-      counted(graphs, "connected Cayley graph") + " of " + counted(std::ssize(design.families), "group");
-  const std::string excluded =
-      design.by_distance > 0 ? fmt::format(" ({} are excluded by their distances alone)", design.by_distance)
-                             : "";
-  const std::string tried = design.all_compared ? "" : all + " tried, which are not all; ",
-                    where = design.all_compared ? "any of " + all
-                                                : "any machine of as many links at each rank, there and back";
-  if (design.proven) return fmt::format("proven: {}no schedules on {} take less{}\n", tried, where, excluded);
-  const double found = design.best.front().found_us;
-  return fmt::format(
-      "not proven: {}no schedules on {} take less than {}{}{}{}\n", tried, where, format_us(design.bound_us),
-      per(design), excluded,
-      found > 0 ? fmt::format("; those found take {:.2g} % more", 100 * (found / design.bound_us - 1))
-                : "; no schedules were searched");
-}
-
-// Of a group that is not cyclic the relations, which say what its elements are.
-std::string meaning(const Design& design) {
-  const std::string& name = design.best.front().name;
-  for (const DesignFamily& family : design.families)
-    if (name.starts_with(family.group + ": ") && family.relations.find(',') != std::string::npos)
-      return fmt::format("{}: (e,f,...) is a^e b^f ...; {}\n", family.group, family.relations);
-  return "";
-}
-
-std::string in_words(const Design& design) {
-  if (design.best.empty()) return "stopped before a graph was found\n";
-  const DesignedGraph& first = design.best.front();
-  std::string text =
-      fmt::format("{} of {} each: {}{}\n", counted(design.ranks, "rank"), counted(design.degree, "link"),
-                  first.name, first.alike.empty() ? "" : ", which is a " + first.alike);
-  if (first.found_us > 0) {
-    text += fmt::format("the job takes {}{}\n", format_us(first.found_us), per(design));
-    for (std::size_t c = 0; c < design.job.size(); ++c)
-      text += fmt::format("  {}: {} in {}\n", design.job[c].collective,
-                          rounds_a_chunk(first.rates[c].found.rounds, first.rates[c].found.chunks),
-                          counted(first.rates[c].steps, "step"));
-  }
-  text += meaning(design) + proof(design) + family(design);
-  for (const DesignedGraph& named : design.named)
-    // Its bound against what was found: so it is slower by at least that factor, whatever its schedule.
-    if (named.bound_us > first.bound_us * (1 + 1e-9) && first.found_us > 0)
-      text += fmt::format("{} takes at least {:.2f}x as long\n", named.name, named.bound_us / first.found_us);
-  return text + "what no schedule is below: time, rounds per chunk\n" + ranking_table(design);
-}
-
 // JSON also of a design without a graph; the machine, its page and results only of one with.
 Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped) {
   design.stopped = stopped;
-  Outcome outcome{.exit_code = exit_code_of(stopped), .text = in_words(design)};
+  Outcome outcome = reported(report_of(design), "");
+  outcome.exit_code = exit_code_of(stopped);
   if (!command.json.empty()) deliver(command.json, to_json(design), outcome);
   if (design.best.empty()) return outcome;
   if (!command.output.empty()) deliver(command.output, to_json(design.machine), outcome);

@@ -1,6 +1,4 @@
-// One function per action of 'library'. Tables have a row per entry: a machine, group, collective and root
-// under which an answer is stored. Several entries may share one answer, since answers are stored under a
-// canonical numbering of the machine (library/question.h).
+// One function per action of 'library'.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -58,127 +56,20 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
           .errors = report.failures};
 }
 
-// Pairs differ in their links, so an entry of pairs is named with its two ranks; other groups are one kind
-// mostly.
-std::string group_of(const AnswerPlace& place) {
-  return place.group == "pairs" ? "pairs " + place.members : place.group;
-}
-
-// The median, and the least.
-std::vector<std::string> microseconds(const MeasuredTime* time) {
-  if (time == nullptr) return {"-", "-"};
-  return {fmt::format("{:.1f}", time->median_us), fmt::format("{:.1f}", time->least_us)};
-}
-
-// Measurements of an entry, a row per size: the fastest of its points, and the library's own collective.
-void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
-                  TableRows& rows) {
-  const MessageShape message = message_shape(collective);
-  // By what carried the messages and by size: the fastest of Chorale's points, and the carrier's own.
-  std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
-  for (const MeasuredTime& time : stored.measured) {
-    auto& [best, own] = sizes[{time.over, size_of_block(message, time.bytes)}];
-    if (time.point == MeasuredTime::kOwn)
-      own = &time;
-    else if (best == nullptr || time.median_us < best->median_us)
-      best = &time;
-  }
-  for (const auto& [size, times] : sizes) {
-    const auto& [best, own] = times;
-    std::vector<std::string>& row = rows.emplace_back(std::vector{
-        place.machine, group_of(place), place.collective,
-        is_rooted(collective.kind) ? std::to_string(place.root) : "-",
-        format_bytes(static_cast<double>(size.second)), best != nullptr ? std::to_string(best->point) : "-"});
-    const double rate = best != nullptr ? algbw_gbs(static_cast<double>(size.second), best->median_us) : 0;
-    for (const std::string& cell : microseconds(best)) row.push_back(cell);
-    for (const double gbs : {rate, rate * message.bus_factor})
-      row.push_back(best != nullptr ? fmt::format("{:.3g}", gbs) : "-");
-    for (const std::string& cell : microseconds(own)) row.push_back(cell);
-    row.push_back(size.first);
-  }
-}
-
-// Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
-void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
-             TableRows& rows) {
-  const MessageShape message = message_shape(collective);
-  std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
-  for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
-  for (const auto& [size, times] : sizes) {
-    const OwnTime& best =
-        **std::ranges::min_element(times, {}, [](const OwnTime* own) { return own->time.median_us; });
-    rows.push_back({place.machine, group_of(place), place.collective,
-                    format_bytes(static_cast<double>(size_of_block(message, size.second))), size.first,
-                    best.algorithm, fmt::format("{:.1f}", best.time.median_us),
-                    std::to_string(times.size())});
-  }
-}
-
-// Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
-// The number of refutations that were not checked becomes a note.
 Outcome show(const LibraryCommand& command) {
-  TableRows rows = {
-      {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
-  TableRows measured = {{"machine", "group", "collective", "root", "message", "point", "us", "least", "GB/s",
-                         "busbw", "its own", "least", "over"}};
-  TableRows own = {{"machine", "group", "collective", "message", "of", "fastest", "us", "measured"}};
-  long long answers = 0, unchecked = 0;
-  open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
-    const TakenAnswer taken_answer = taken(stored, command.file);
-    const Result& result = taken_answer.result;
-    refuse_places(stored, result, command.file);
-    unchecked += taken_answer.unchecked;
-    ++answers;
-    const auto of_frontier = [](const Point& point) { return point.on_frontier; };
-    const auto points = std::ranges::count_if(result.points, of_frontier);
-    // Points are sorted by steps, and those of the frontier come first.
-    const Cost few = points > 0 ? result.points.front().cost : Cost{};
-    const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
-    for (const AnswerPlace& place : stored.places) {
-      add_measured(stored, place, result.collective, measured);
-      add_own(stored, place, result.collective, own);
-      const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
-      rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
-                      is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
-                      std::to_string(place.ranks), std::to_string(points),
-                      points > 0 ? std::to_string(few.steps) : "-",
-                      points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
-                      result.complete ? "proven" : name_of(result.stopped)});
-    }
-  });
-  // By their texts: machine, group, collective, root. Rows of one answer need not be adjacent.
-  std::sort(rows.begin() + 1, rows.end());
-  Outcome outcome{.text = table(rows, "lllrrrrrl") +
-                          fmt::format("{} in {}\n", counted(answers, "answer"),
-                                      counted(std::ssize(rows) - 1, "entry", "entries"))};
-  note_unchecked(unchecked, command.file, outcome.notes);
-  if (measured.size() > 1) {
-    // By entries as above, then by increasing size.
-    std::stable_sort(measured.begin() + 1, measured.end(), [](const auto& a, const auto& b) {
-      return std::ranges::lexicographical_compare(a.begin(), a.begin() + 4, b.begin(), b.begin() + 4);
-    });
-    outcome.text += "measured, median and least: our fastest point, and the own of what carried it\n" +
-                    table(measured, "lllrrrrrrrrrl");
-  }
-  if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
-  if (command.html.empty()) return outcome;
-  deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
+  const auto of = [&](bool by_size) {
+    return report_of(*open_answers(command.file, false), command.file, by_size);
+  };
+  Outcome outcome = reported(of(false), "");
+  if (!command.html.empty()) deliver(command.html, to_page(of(true)), outcome);
   return outcome;
 }
 
-// A row per machine, collective and failures that leave equal machines.
 Outcome list_failures(const LibraryCommand& command) {
   const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
   if (found.empty())
     throw InputError(command.file, "has no machines after failures", "build it with --failures 1");
-  const auto percent = [](double share) { return share > 0 ? fmt::format("{:.1f} %", 100 * share) : "-"; };
-  TableRows rows = {
-      {"machine", "collective", "failure", "alike", "rounds/chunk", "of bound", "of whole", "at most"}};
-  for (const FailureRow& row : found)
-    rows.push_back({row.machine, row.collective, row.failure, std::to_string(row.alike),
-                    row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
-                    percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
-  Outcome outcome{.text = table(rows, "lllrrrrr")};
+  Outcome outcome = reported(report_of(found), "");
   if (!command.json.empty()) deliver(command.json, to_json(found), outcome);
   return outcome;
 }

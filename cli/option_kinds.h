@@ -75,6 +75,8 @@ CLI::Option* value(CLI::App*, const Text& name, const Text& what, const Text& he
 
 // A file or a directory that the command writes; whether it can is checked when the option is read, before
 // long work. "-" is standard output, of one file of a command (require_one_document).
+// Of --html, where the page is the report that is printed.
+inline constexpr const char* kReportPage = "Write the report there, as a self-contained page";
 void file_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void directory_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void require_one_document(const CLI::App&);

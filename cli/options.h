@@ -121,9 +121,9 @@ struct CalibrateCommand {
   std::string machine = {};
   MachineChanges changes = {};
   CalibrateOptions options = {};
-  std::vector<LinkLog> logs = {};  // what others measured; none: it is measured here
-  std::string output = {};         // where to write the machine, if anywhere
-  std::string json = {};           // and what was measured
+  std::vector<LinkLog> logs = {};    // what others measured; none: it is measured here
+  std::string output = {};           // where to write the machine, if anywhere
+  std::string json = {}, html = {};  // and what was measured
   Limits limits = {.memory = Limits::kAllMemory};
   ShowProgress progress = ShowProgress::OnTerminal;
 };
@@ -179,7 +179,7 @@ struct AlltoallvCommand {
   std::string counts = {};  // a file
   int nodes = 1;
   std::string rates = {};
-  std::string json = {};
+  std::string json = {}, html = {};
 };
 
 struct ComposeCommand {
@@ -236,6 +236,7 @@ struct ClassicCommand {
 struct BoundsCommand {
   QuestionSettings question = {};
   BoundsQuestion asked = {};
+  std::string html = {};
   Limits limits = {};
 };
 
@@ -314,7 +315,7 @@ struct OrderCommand : JobText {
   OrderQuestion question = {};  // without the job and the tapers
   std::string tapers = "2";     // "2,4"
   Limits limits = {};
-  std::string json = {};
+  std::string json = {}, html = {};
   std::string emit = {};  // a directory
 };
 

@@ -1,16 +1,12 @@
-// The order is printed as runs of nodes on one switch, then each communication with the time that the rates
-// of nodes alone allow, then other orders (as given, alphabetical, by switch) for comparison.
-#include <fmt/format.h>
-
+// Jobs are read as those of 'place'; the answer is a report (jobs/order.h).
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/job_text.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/parse.h"
+#include "cli/report.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/words.h"
 #include "jobs/order.h"
 
 namespace chorale {
@@ -28,48 +24,6 @@ std::vector<double> tapers_of(const std::string& text) {
   return tapers;
 }
 
-// A job in which nothing crosses a switch takes no time in any order.
-std::string share_of(double us, double of) {
-  return of > 0 ? fmt::format("{:.2f}x", us / of) : "1.00x";
-}
-
-// Nodes that follow each other on one switch are one row.
-std::string nodes_table(const NodeOrder& order) {
-  TableRows rows = {{"nodes", "switch", "hosts"}};
-  for (std::size_t from = 0; from < order.hosts.size();) {
-    std::size_t to = from;
-    std::vector<std::string> hosts;
-    for (; to < order.hosts.size() && order.switches[to] == order.switches[from]; ++to)
-      hosts.push_back(order.hosts[to]);
-    rows.push_back({to - from == 1 ? std::to_string(from) : fmt::format("{}-{}", from, to - 1),
-                    order.switches[from], joined(hosts, " ")});
-    from = to;
-  }
-  return table(rows, "rll");
-}
-
-// Not proven means that the bound is lower: how much lower is the most that another order could gain.
-std::string in_words(const NodeOrder& order) {
-  TableRows times = {{"communication", "time", "least by nodes", "busiest"}};
-  for (const OrderedCommunication& each : order.communications)
-    times.push_back({each.name, format_us(each.us), format_us(each.least_us), each.busiest});
-  TableRows orders = {{"order", "time", "", "between switches"}};
-  const auto row = [&](const std::string& name, const OrderTime& time) {
-    orders.push_back({name, format_us(time.us), share_of(time.us, order.time.us), format_bytes(time.bytes)});
-  };
-  // Ratios of all orders are to this one, which is 1.00x.
-  row("this one", order.time);
-  for (const auto& [name, time] : order.others) row(name, time);
-  const std::string proof =
-      order.proven ? fmt::format("no order takes less time ({})\n", order.proof)
-                   : fmt::format("not proven: no order takes less than {}, {:.1f} % less\n",
-                                 format_us(order.bound_us), 100 * (1 - order.bound_us / order.time.us));
-  return fmt::format("{} of {}: {} per iteration over the busiest links\n{}\n",
-                     counted(std::ssize(order.hosts), "node"), counted(order.node_ranks, "rank"),
-                     format_us(order.time.us), proof) +
-         nodes_table(order) + "\n" + table(times, "lrrl") + "\n" + table(orders, "lrrr");
-}
-
 }  // namespace
 
 Outcome perform(const OrderCommand& command, Supervisor&) {
@@ -77,7 +31,7 @@ Outcome perform(const OrderCommand& command, Supervisor&) {
   question.job = job_of(command);
   question.rates.tapers = tapers_of(command.tapers);
   const NodeOrder answer = order(allocation(command.topology, command.hosts), question);
-  Outcome outcome{.text = in_words(answer)};
+  Outcome outcome = reported(report_of(answer), command.html);
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (command.emit.empty()) return outcome;
   deliver(command.emit, emit_order(answer), outcome);
@@ -112,6 +66,7 @@ void order_options(CLI::App& app, Command& parsed) {
        "them, and so on; the last for all further ones (2)");
   limits(sub, options->limits, "");
   file_to_write(sub, "--json", options->json, "Write the order there");
+  file_to_write(sub, "--html", options->html, kReportPage);
   directory_to_write(sub, "--emit", options->emit,
                      "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
 }

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "api/report.h"
 #include "cli/layout.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -27,6 +28,12 @@ void deliver(const std::string& path, std::string contents, Outcome& outcome) {
     outcome.files.push_back({path, std::move(contents)});
     outcome.written.push_back(path);
   }
+}
+
+Outcome reported(const Report& report, const std::string& html) {
+  Outcome outcome{.text = text_of(report), .notes = report.notes};
+  if (!html.empty()) deliver(html, to_page(report), outcome);
+  return outcome;
 }
 
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome& outcome) {

@@ -7,6 +7,7 @@
 
 #include "ir/collective.h"
 #include "ir/files.h"
+#include "ir/report.h"
 #include "ir/run_options.h"
 
 namespace chorale {
@@ -35,6 +36,9 @@ inline constexpr const char* kStandardOutput = "-";
 
 // A requested file; "-" is standard output.
 void deliver(const std::string& path, std::string contents, Outcome&);
+
+// A report as text, and as a page where `html` names a file.
+Outcome reported(const Report&, const std::string& html);
 
 // Files in a folder.
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome&);

@@ -35,23 +35,10 @@ std::string sizes_json(const Result&, const std::vector<SizeRow>&);
 // Openings, a line each: incumbent, bound and gap in rounds per chunk, by steps.
 std::string openings_in_words(const Result&);
 
-// What of a library was left out since it has not been checked (api/library.h); nothing where that is
-// nothing.
-void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
-
 // The point with the fewest rounds per chunk; null if there is none.
 const Point* fastest_rate(const Result&);
 
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);
-
-// Numbers as people read them.
-
-// "0-3, 7".
-std::string ranges(std::vector<int> sorted_numbers);
-
-// What claims about the machine presuppose: "; its switches multicast, and what is proven holds for such"; or
-// nothing.
-std::string under_abilities(const Topology&);
 
 }  // namespace chorale

@@ -14,6 +14,7 @@
 
 #include "codegen/mpi_source.h"
 #include "codegen/passes/lower.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "semantics/verified.h"
 
@@ -250,33 +251,19 @@ std::vector<NamedText> mpi_programs(const PlacedJob& job) {
   return programs;
 }
 
-// JSON and no spaces: a machine may have thousands of devices.
-std::string listed(const DeviceGroups& groups) {
-  std::vector<std::string> rows;
-  for (const std::vector<int>& group : groups) rows.push_back(fmt::format("[{}]", fmt::join(group, ",")));
-  return fmt::format("[{}]", fmt::join(rows, ","));
-}
-
 // Devices of groups are as they are numbered in the machine, and not in the mesh.
 std::string groups_json(const PlacedJob& job) {
-  std::vector<std::string> axes, communications;
-  for (const Axis& axis : job.axes)
-    axes.push_back(fmt::format(R"({{"name":{},"size":{}}})", quoted(axis.name), axis.size));
+  std::vector<JsonText> axes, communications;
+  for (const Axis& axis : job.axes) axes.push_back(json_object("name", axis.name, "size", axis.size));
   for (const Communication& each : job.communications) {
-    std::vector<std::string> steps;
+    std::vector<JsonText> steps;
     for (const LoweredInstruction& step : each.steps)
-      steps.push_back(
-          fmt::format(R"({{"operation":"{}","groups":{}}})", name(step.operation), listed(step.groups)));
-    communications.push_back(
-        fmt::format("{{\"name\":{},\"goal\":\"{}\",\"bytes\":{},\"groups\":{},\n    \"steps\":[{}]}}",
-                    quoted(title_of(each)), name(each.reduction.goal), each.reduction.bytes,
-                    listed(each.groups), fmt::join(steps, ",\n      ")));
+      steps.push_back(json_object("operation", name(step.operation), "groups", step.groups));
+    communications.push_back(json_object("name", title_of(each), "goal", name(each.reduction.goal), "bytes",
+                                         each.reduction.bytes, "groups", each.groups, "steps", steps));
   }
-  return fmt::format(
-      "{{\n\"machine\": {},\n\"matrix\": {},\n\"axes\": [{}],\n\"devices\": [{}],\n\"communications\": [\n  "
-      "{}]\n}}\n",
-      quoted(job.machine), quoted(job.matrix), fmt::join(axes, ","), fmt::join(job.devices, ","),
-      fmt::join(communications, ",\n  "));
+  return json_file("machine", job.machine, "matrix", job.matrix, "axes", axes, "devices",
+                   JsonText{list(job.devices)}, "communications", communications);
 }
 
 // Both frameworks take an array of devices by position in the mesh; JAX's numbers of devices are not those of

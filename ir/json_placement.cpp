@@ -202,28 +202,26 @@ Job read_job(const JsonReader& json, bool may_be_idle) {
   return job;
 }
 
+template <>
+struct Fields<OrderedCommunication> {
+  using C = OrderedCommunication;
+  static constexpr auto all = plain_fields<&C::name, &C::us, &C::least_us, &C::busiest>();
+};
+
 // The order as the list of hosts by node of the mesh, with the switch of each, so the two lists have one
 // length. Communications and other orders have a line each. Written for other programs; nothing here reads
 // it.
 
 std::string to_json(const NodeOrder& order) {
-  std::vector<std::string> axes, communications, others;
-  for (const Axis& axis : order.job.axes)
-    axes.push_back(fmt::format("{{\"name\":{},\"size\":{}}}", quoted(axis.name), axis.size));
-  for (const OrderedCommunication& each : order.communications)
-    communications.push_back(fmt::format("{{\"name\":{},\"us\":{},\"least_us\":{},\"busiest\":{}}}",
-                                         quoted(each.name), each.us, each.least_us, quoted(each.busiest)));
+  std::vector<JsonText> axes, others;
+  for (const Axis& axis : order.job.axes) axes.push_back(json_object("name", axis.name, "size", axis.size));
   for (const auto& [name, time] : order.others)
-    others.push_back(
-        fmt::format("{{\"name\":{},\"us\":{},\"bytes\":{}}}", quoted(name), time.us, time.bytes));
-  return fmt::format(
-      "{{\"chorale_order\":1,\"job\":{},\"axes\":[{}],\"node_ranks\":{},\"node_gbs\":{},\"tapers\":[{}],\n"
-      " \"us\":{},\"bytes\":{},\"bound_us\":{},\"proven\":{},\"proof\":{},\n \"hosts\":{},\n "
-      "\"switches\":{},\n \"communications\":{},\n \"others\":{}}}\n",
-      quoted(order.job.name), fmt::join(axes, ","), order.node_ranks, order.rates.node_gbs,
-      fmt::join(order.rates.tapers, ","), order.time.us, order.time.bytes, order.bound_us, order.proven,
-      quoted(order.proof), list(order.hosts), list(order.switches), lines(communications, " "),
-      lines(others, " "));
+    others.push_back(json_object("name", name, "us", time.us, "bytes", time.bytes));
+  return json_file("chorale_order", 1, "job", order.job.name, "axes", axes, "node_ranks", order.node_ranks,
+                   "node_gbs", order.rates.node_gbs, "tapers", order.rates.tapers, "us", order.time.us,
+                   "bytes", order.time.bytes, "bound_us", order.bound_us, "proven", order.proven, "proof",
+                   order.proof, "hosts", JsonText{list(order.hosts)}, "switches",
+                   JsonText{list(order.switches)}, "communications", order.communications, "others", others);
 }
 
 // Rankings of placements, written and read by their fields (ir/noun_fields.h). Names become numbers

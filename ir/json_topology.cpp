@@ -211,46 +211,50 @@ Topology topology_from_json(std::string_view text, const std::string& file) {
   return read_topology(parse_json(text, file));
 }
 
-// A wiring a line; a rate is [rounds, chunks], and null where no schedule was found.
+// Designs are written for other programs; nothing here reads them back. A rate is null, and so is a time,
+// where no schedule was found.
 
-namespace {
+template <>
+struct Fields<DesignDemand> {
+  static constexpr auto all = plain_fields<&DesignDemand::collective, &DesignDemand::weight>();
+};
+template <>
+struct Fields<DesignFamily> {
+  using F = DesignFamily;
+  static constexpr auto all = plain_fields<&F::group, &F::relations, &F::graphs>();
+};
+template <>
+struct Fields<WiringRate> {
+  using W = WiringRate;
+  static std::optional<Rate> found(const W& rate) {
+    return rate.found.rounds > 0 ? std::optional(rate.found) : std::nullopt;
+  }
+  static constexpr std::tuple all = {field<&W::bound>(), Derived<W, found>{{.name = "found"}},
+                                     field<&W::steps>()};
+};
+template <>
+struct Fields<DesignedGraph> {
+  using D = DesignedGraph;
+  static std::optional<double> found_us(const D& wiring) {
+    return wiring.found_us > 0 ? std::optional(wiring.found_us) : std::nullopt;
+  }
+  static constexpr std::tuple all = {field<&D::name>(),
+                                     field<&D::alike>(),
+                                     field<&D::diameter>(),
+                                     field<&D::distances>(),
+                                     field<&D::bisection>(),
+                                     field<&D::bound_us>(),
+                                     Derived<D, found_us>{{.name = "found_us"}},
+                                     field<&D::rates>()};
+};
 
-std::string write_wiring(const DesignedGraph& wiring) {
-  std::vector<std::string> rates;
-  for (const WiringRate& rate : wiring.rates)
-    rates.push_back(fmt::format("{{\"bound\":{},\"found\":{},\"steps\":{}}}", write_rate(rate.bound),
-                                rate.found.rounds > 0 ? write_rate(rate.found) : "null", rate.steps));
-  return fmt::format(
-      "{{\"name\":{},\"alike\":{},\"diameter\":{},\"distances\":{},\"bisection\":{},\"bound_us\":{},"
-      "\"found_us\":{},\"rates\":[{}]}}",
-      quoted(wiring.name), quoted(wiring.alike), wiring.diameter, wiring.distances, wiring.bisection,
-      wiring.bound_us, wiring.found_us > 0 ? fmt::format("{}", wiring.found_us) : "null",
-      fmt::join(rates, ","));
-}
-
-}  // namespace
-
-// Written for other programs; nothing here reads it back.
 std::string to_json(const Design& design) {
-  std::vector<std::string> job, families, best, named;
-  for (const DesignDemand& demand : design.job)
-    job.push_back(
-        fmt::format("{{\"collective\":{},\"weight\":{}}}", quoted(demand.collective), demand.weight));
-  for (const DesignFamily& family : design.families)
-    families.push_back(fmt::format("{{\"group\":{},\"relations\":{},\"graphs\":{}}}", quoted(family.group),
-                                   quoted(family.relations), family.graphs));
-  for (const DesignedGraph& wiring : design.best) best.push_back(write_wiring(wiring));
-  for (const DesignedGraph& wiring : design.named) named.push_back(write_wiring(wiring));
-  return fmt::format(
-      "{{\"chorale_design\":1,\"ranks\":{},\"degree\":{},\"job\":[{}],\"message_bytes\":{},\"alpha_us\":{},"
-      "\"link_gbs\":{},\n "
-      "\"proven\":{},\"bound_us\":{},\"groups\":{},\"all_groups\":{},\"all_compared\":{},\"by_distance\":{},"
-      "\"stopped\":{},\n "
-      "\"best\":{},\n \"named\":{},\n \"families\":{}}}\n",
-      design.ranks, design.degree, fmt::join(job, ","), design.message_bytes, design.alpha_us,
-      design.link_gbs, design.proven, design.bound_us, design.groups, design.all_groups, design.all_compared,
-      design.by_distance, quoted(name_of(design.stopped)), lines(best, " "), lines(named, " "),
-      lines(families, " "));
+  const Design& d = design;
+  return json_file("chorale_design", 1, "ranks", d.ranks, "degree", d.degree, "job", d.job, "message_bytes",
+                   d.message_bytes, "alpha_us", d.alpha_us, "link_gbs", d.link_gbs, "proven", d.proven,
+                   "bound_us", d.bound_us, "groups", d.groups, "all_groups", d.all_groups, "all_compared",
+                   d.all_compared, "by_distance", d.by_distance, "stopped", name_of(d.stopped), "best",
+                   d.best, "named", d.named, "families", d.families);
 }
 
 }  // namespace chorale

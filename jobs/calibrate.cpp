@@ -122,4 +122,65 @@ std::string to_json(const Calibration& calibration) {
                    calibration.crowds);
 }
 
+namespace {
+
+// "24 links like 0 -> 1": the class by the first of its links.
+std::string alike(const Topology& machine, const LinkClass& links) {
+  const auto end = [&](Node n) {
+    return n < machine.ranks ? fmt::format("{}", n) : fmt::format("switch {}", n - machine.ranks);
+  };
+  return fmt::format("{} like {} -> {}", counted(std::ssize(links.links), "link"), end(links.described.src),
+                     end(links.described.dst));
+}
+
+// Of the whole link: beta is of one unit of its bandwidth.
+double gbs(const Link& link, double beta_us_per_byte) {
+  return 1e-3 * link.bandwidth / beta_us_per_byte;
+}
+
+}  // namespace
+
+// Columns: latency measured, its spread, described; rate measured, its spread, in use, described. The least
+// beta is the largest rate, so the ends of the spread are exchanged. "In use" is the rate that a link keeps
+// while all of them are busy.
+Report report_of(const Calibration& calibration) {
+  Report report{.title = "links of " + calibration.machine.name};
+  ReportTable table{.rows = {{"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}},
+                    .kinds = "lrRrrRrr"};
+  for (const CalibratedClass& each : calibration.classes) {
+    const Link& was = each.links.described;
+    std::vector<std::string> row = {alike(calibration.machine, each.links),
+                                    "-",
+                                    "-",
+                                    fmt::format("{:.2f}", was.alpha_us),
+                                    "-",
+                                    "-",
+                                    "-",
+                                    fmt::format("{:.4g}", gbs(was, was.beta_us_per_byte))};
+    if (each.alpha_us) {
+      row[1] = fmt::format("{:.2f}", each.alpha_us->median);
+      row[2] = fmt::format("{:.2f}-{:.2f}", each.alpha_us->least, each.alpha_us->most);
+    }
+    if (each.beta_us_per_byte) {
+      const Spread& beta = *each.beta_us_per_byte;
+      row[4] = fmt::format("{:.4g}", gbs(was, beta.median));
+      row[5] = fmt::format("{:.4g}-{:.4g}", gbs(was, beta.most), gbs(was, beta.least));
+      row[6] = fmt::format("{:.4g}", gbs(was, beta.median * each.shared));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  report.tables = {std::move(table)};
+  for (const CalibratedCrowd& crowd : calibration.crowds)
+    report.sentences.push_back(fmt::format("{}: {:.2f} times as long as links by themselves", crowd.name,
+                                           crowd.us_per_byte / crowd.alone));
+  for (const CalibratedClass& each : calibration.classes)
+    if (!each.alpha_us || !each.beta_us_per_byte)
+      report.sentences.push_back(fmt::format("the {} of {} is not measured: as described",
+                                             each.alpha_us           ? "rate"
+                                             : each.beta_us_per_byte ? "latency"
+                                                                     : "latency and rate",
+                                             alike(calibration.machine, each.links)));
+  return report;
+}
+
 }  // namespace chorale

@@ -10,6 +10,7 @@
 
 #include "cost/calibration.h"
 #include "ir/machine_changes.h"
+#include "ir/report.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -43,5 +44,10 @@ Calibration calibrate(const Topology&, const std::vector<LinkLog>&);
 
 // {"machine": ..., "classes": [...], "together": [...]}; docs/formats.md.
 std::string to_json(const Calibration&);
+
+// A row per class of links (equal numbers in the description), measured beside described: medians, the spread
+// over the pairs of the class, and the rate that is left when all links are in use at once. Sentences name
+// what could not be measured.
+Report report_of(const Calibration&);
 
 }  // namespace chorale

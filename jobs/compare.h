@@ -116,8 +116,8 @@ std::vector<std::string> conclusions(const Comparison&);
 // {"chorale_compare": 1, "of": "machines" or "results", "sides": [...], "limits": [...], "sizes": [...],
 // "conclusions": [...], "notes": [...]}; docs/formats.md.
 std::string to_json(const Comparison&);
-// What each side is, the bounds of each collective on machines, a table by message size and the conclusion for
-// each collective; and a figure for each with sizes above 0 at which both have a schedule.
+// What each side is, the bounds of each collective on machines, a table by message size and the conclusion
+// for each collective; and a figure for each with sizes above 0 at which both have a schedule.
 Report report_of(const Comparison&);
 
 }  // namespace chorale

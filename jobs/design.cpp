@@ -1,10 +1,10 @@
 // Best-first branch and bound over graphs. The Cayley graphs of all groups of the order are enumerated
-// (topology/wiring/family.h; groups with too many are sampled, and then not all are compared) and put into a queue by
-// a bound that costs nothing: for an Alltoall the sum of distances over the degree, since each message
-// occupies a link per hop. The graph at the head has its flows bounded exactly and goes back with that bound,
-// so most graphs are excluded by their distances alone. The best few, up to isomorphism, are then searched
-// for schedules in the order of their bounds, until schedules on one are no slower than the bound of the
-// next.
+// (topology/wiring/family.h; groups with too many are sampled, and then not all are compared) and put into a
+// queue by a bound that costs nothing: for an Alltoall the sum of distances over the degree, since each
+// message occupies a link per hop. The graph at the head has its flows bounded exactly and goes back with
+// that bound, so most graphs are excluded by their distances alone. The best few, up to isomorphism, are then
+// searched for schedules in the order of their bounds, until schedules on one are no slower than the bound of
+// the next.
 #include "jobs/design.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // The best wiring of some ports for a job: of all connected Cayley graphs of one degree whose links go there
-// and back, of all groups of that order (topology/wiring/all_groups.h; beyond 127 ranks of some), the one on which the
-// job is the fastest, with schedules that show it, and a bound on what any other takes. Where a group has too
-// many graphs some are tried, and the bound is that of any machine with as many links at each rank, there and
-// back.
+// and back, of all groups of that order (topology/wiring/all_groups.h; beyond 127 ranks of some), the one on
+// which the job is the fastest, with schedules that show it, and a bound on what any other takes. Where a
+// group has too many graphs some are tried, and the bound is that of any machine with as many links at each
+// rank, there and back.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/design.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -37,9 +38,13 @@ std::vector<DesignDemand> design_job(const std::string&);
 // Wirings are compared by what the job takes at least: of each collective its diameter in steps, and a bound
 // on rounds per chunk. Between vertices of a Cayley graph of degree d there are d disjoint paths (Mader
 // 1970), so that of n ranks all collectives but Alltoall have one rate on all graphs, (n-1)/d for an
-// Allgather; of an Alltoall it is the optimum of its flows (topology/wiring/cayley.h). Then the first ones are
-// searched, until schedules on one take no more than any other can. Throws InputError for numbers out of
+// Allgather; of an Alltoall it is the optimum of its flows (topology/wiring/cayley.h). Then the first ones
+// are searched, until schedules on one take no more than any other can. Throws InputError for numbers out of
 // range, and where no graph is connected.
 Design design(const DesignQuestion&);
+
+// The ranking by bounds as a table; the best wiring, the time of the job on it, what is proven of the family,
+// and by how much machines by name are slower.
+Report report_of(const Design&);
 
 }  // namespace chorale

@@ -11,6 +11,7 @@
 
 #include "ir/error.h"
 #include "ir/json_fields.h"
+#include "ir/words.h"
 #include "placement/node_order.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
@@ -42,6 +43,56 @@ Allocation allocation(const std::string& topology_file, const std::string& hosts
 
 NodeOrder order(const Allocation& allocation, const OrderQuestion& question) {
   return best_order(allocation, question);
+}
+
+namespace {
+
+// Nodes that follow each other on one switch are one row.
+ReportTable nodes_table(const NodeOrder& order) {
+  ReportTable table{.title = "Nodes", .rows = {{"nodes", "switch", "hosts"}}, .kinds = "rll"};
+  for (std::size_t from = 0, to = 0; from < order.hosts.size(); from = to) {
+    std::vector<std::string> hosts;
+    for (; to < order.hosts.size() && order.switches[to] == order.switches[from]; ++to)
+      hosts.push_back(order.hosts[to]);
+    table.rows.push_back({to - from == 1 ? std::to_string(from) : fmt::format("{}-{}", from, to - 1),
+                          order.switches[from], joined(hosts, " ")});
+  }
+  return table;
+}
+
+// Ratios are to the order that was found, which is 1.00x. A job in which nothing crosses a switch takes no
+// time in any order.
+ReportTable orders_table(const NodeOrder& order) {
+  ReportTable table{.title = "Orders", .rows = {{"order", "time", "", "between switches"}}, .kinds = "lrrr"};
+  const auto row = [&](const std::string& name, const OrderTime& time) {
+    table.rows.push_back({name, format_us(time.us),
+                          fmt::format("{:.2f}x", order.time.us > 0 ? time.us / order.time.us : 1),
+                          format_bytes(time.bytes)});
+  };
+  row("this one", order.time);
+  for (const auto& [name, time] : order.others) row(name, time);
+  return table;
+}
+
+}  // namespace
+
+// Not proven means that the bound is lower: how much lower is the most that another order could gain.
+Report report_of(const NodeOrder& order) {
+  ReportTable times{.title = "Communications",
+                    .rows = {{"communication", "time", "least by nodes", "busiest"}},
+                    .kinds = "lrrl"};
+  for (const OrderedCommunication& each : order.communications)
+    times.rows.push_back({each.name, format_us(each.us), format_us(each.least_us), each.busiest});
+  const std::string proof =
+      order.proven ? fmt::format("no order takes less time ({})", order.proof)
+                   : fmt::format("not proven: no order takes less than {}, {:.1f} % less",
+                                 format_us(order.bound_us), 100 * (1 - order.bound_us / order.time.us));
+  return {.title = "order of " + counted(std::ssize(order.hosts), "node"),
+          .sentences = {fmt::format("{} of {}: {} per iteration over the busiest links",
+                                    counted(std::ssize(order.hosts), "node"),
+                                    counted(order.node_ranks, "rank"), format_us(order.time.us)),
+                        proof},
+          .tables = {nodes_table(order), std::move(times), orders_table(order)}};
 }
 
 // Rank = node x ranks per node + slot, in all of the files: nodes in the order that was found, the ranks of a

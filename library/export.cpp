@@ -19,6 +19,7 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "ir/words.h"
 #include "library/select.h"
@@ -121,8 +122,9 @@ std::string baseline_as_json(const std::string& name, const Result& baseline,
   };
   std::vector<double> times;
   for (const std::int64_t block : blocks) times.push_back(us(static_cast<double>(block)));
-  return fmt::format("{{\"name\":{},\"chunks\":{},\"latency_us\":{},\"us\":[{}]}}", quoted(name),
-                     baseline.points.front().cost.chunks, us(0), fmt::join(times, ","));
+  return json_object("name", name, "chunks", baseline.points.front().cost.chunks, "latency_us", us(0), "us",
+                     times)
+      .text;
 }
 
 // Each with the fewest chunks, one per channel. Trees are pipelines, and may have more; the longest are left
@@ -149,17 +151,14 @@ std::vector<std::string> baselines_as_json(const Topology& topology, CollectiveK
 
 // What was measured of MPI's own choice, and of its algorithms one by one.
 std::string measured_as_json(const TakenAnswer& answer) {
-  std::vector<std::string> chosen, own;
-  const auto times = [](const MeasuredTime& time) {
-    return fmt::format("\"bytes\":{},\"us\":{},\"least_us\":{}", time.bytes, time.median_us, time.least_us);
-  };
+  std::vector<JsonText> chosen, own;
   for (const MeasuredTime& time : answer.measured)
     if (time.over == "mpi" && time.point == MeasuredTime::kOwn)
-      chosen.push_back(fmt::format("{{{}}}", times(time)));
-  for (const OwnTime& each : answer.own)
-    own.push_back(fmt::format("{{\"library\":{},\"algorithm\":{},{}}}", quoted(each.library),
-                              quoted(each.algorithm), times(each.time)));
-  return fmt::format("{{\"chosen\":[{}],\"own\":[{}]}}", fmt::join(chosen, ","), fmt::join(own, ","));
+      chosen.push_back(json_object("bytes", time.bytes, "us", time.median_us, "least_us", time.least_us));
+  for (const auto& [library, algorithm, time] : answer.own)
+    own.push_back(json_object("library", library, "algorithm", algorithm, "bytes", time.bytes, "us",
+                              time.median_us, "least_us", time.least_us));
+  return json_object("chosen", chosen, "own", own).text;
 }
 
 std::string times_as_json(const std::vector<TakenAnswer>& answers, const std::vector<Result>& results,

@@ -1,10 +1,9 @@
-// Self-contained HTML pages: page.html, place_page.html, tune_page.html, library_page.html and
-// report_page.html in this folder, each in frame.html with its styles and scripts, as strings (made by
-// CMake); nothing is loaded from elsewhere. Their scripts draw what is in their data:
+// Self-contained HTML pages: page.html, place_page.html, tune_page.html and report_page.html in this folder,
+// each in frame.html with its styles and scripts, as strings (made by CMake); nothing is loaded from
+// elsewhere. Their scripts draw what is in their data:
 //   Result   a result, or a machine (html.h)
 //   Place    what 'place --json' writes: matrices with their times, and the groups of each step
 //   Tune     what 'tune --json' writes: schedules by their times, what each is made of, the tree of them
-//   Library  the choice for each entry and size, and where measurements contradict it (api/library.cpp)
 //   Report   sentences, figures and tables (ir/report.h)
 #pragma once
 
@@ -17,7 +16,7 @@ namespace chorale {
 // more is cut by its maker, and the page says what is left out.
 inline constexpr std::size_t kMaxPageData = 900'000;
 
-enum class Page { Result, Place, Tune, Library, Report };
+enum class Page { Result, Place, Tune, Report };
 
 // With the marks @TITLE@ and then @DATA@ once, where these go.
 std::string page_template(Page);

@@ -133,8 +133,8 @@ py::object compared(const std::string& first, const std::string& second,
 }
 
 // The plan of an Alltoallv as JSON; rows of bytes by source.
-std::string planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows, int nodes,
-                              const std::string& rates) {
+py::tuple planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows, int nodes,
+                            const std::string& rates) {
   std::string text;
   for (const auto& row : rows) {
     for (const std::int64_t bytes : row) text += std::to_string(bytes) + ",";
@@ -143,10 +143,11 @@ std::string planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows
   // By way of the text of a file of counts, whose reader checks them.
   const ByteCounts counts = read_byte_counts(text, "counts");
   const TwoTiers tiers = equal_nodes(counts.ranks, nodes, rates);
-  return to_json(tiers, plan_by_counts(tiers, counts));
+  const PlannedAlltoallv planned = plan_by_counts(tiers, counts);
+  return py::make_tuple(to_json(tiers, planned), to_json(report_of(planned)));
 }
 
-// As JSON, and its files by name.
+// The order and its report as JSON, and its files by name.
 py::tuple ordered(const std::string& topology, const std::string& hosts, const std::string& job,
                   int node_ranks, double node_gbs, const std::vector<double>& tapers) {
   require_between("node_ranks", std::optional(node_ranks), 1, kMostRanks);
@@ -159,10 +160,10 @@ py::tuple ordered(const std::string& topology, const std::string& hosts, const s
   const NodeOrder answer = order(allocation(topology, hosts), question);
   py::dict files;
   for (const NamedText& file : emit_order(answer)) files[py::str(file.path)] = file.text;
-  return py::make_tuple(to_json(answer), files);
+  return py::make_tuple(to_json(answer), to_json(report_of(answer)), files);
 }
 
-// As JSON, the machine, and a result for each collective of the job.
+// The design and its report as JSON, the machine, and a result for each collective of the job.
 py::tuple designed(int ranks, int degree, const std::string& job, std::int64_t bytes, double alpha_us,
                    double link_gbs, double search_time) {
   std::atomic<bool> stop = false;
@@ -178,7 +179,8 @@ py::tuple designed(int ranks, int degree, const std::string& job, std::int64_t b
                                 .search_time = limits_of({}, search_time, stop).time,
                                 .stop = &stop};
   const auto done = watched([&] { return design(question); }, stop, [] {});
-  const py::tuple found = py::make_tuple(to_json(done.value), done.value.machine, done.value.results);
+  const py::tuple found = py::make_tuple(to_json(done.value), to_json(report_of(done.value)),
+                                         done.value.machine, done.value.results);
   raise_again(done, found);
   return found;
 }
@@ -428,7 +430,9 @@ void bind_calls(py::module_& module) {
       [](const Topology& topology, const Collective& collective, int chunks, std::optional<int> steps) {
         require_between("chunks", std::optional(chunks), 1, kMostChunks);
         require_between("steps", steps, 1, kMostSteps);
-        return bounds(topology, collective, {.chunks = chunks, .steps = steps});
+        const BoundsQuestion question{.chunks = chunks, .steps = steps};
+        const Bounds known = bounds(topology, collective, question);
+        return std::pair(known, to_json(report_of(topology, collective, question, known)));
       },
       others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);
   module.def("check", &checked, "result"_a, "proofs"_a, "lrat"_a, "pb"_a, "conflicts"_a, "time_limit"_a);

@@ -366,7 +366,7 @@ void bind_results(py::module_& module) {
     return "<SizeRow: " + std::to_string(row.message_bytes) + " bytes, point " + std::to_string(row.point) +
            ", " + rounded(row.us) + " us, busbw " + rounded(row.busbw_gbs) + " GB/s>";
   });
-  py::class_<Bounds> known(module, "Bounds", "What no schedule can beat.");
+  py::class_<Bounds> known(module, "Bounds", "What no schedule can beat.", py::dynamic_attr());
   bind_fields(known);
   known.def("__repr__", [](const Bounds& known) {
     return "<Bounds: " + std::to_string(known.steps) + " steps or more, " +

@@ -30,7 +30,7 @@ else:
                                   SolverReport, Space, Step, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
-    from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
+    from chorale.answers import Compared, Compiled, Document, Imported, Optimized, Synthesis, VerifiedProgram
     from chorale.calls import (alltoallv, bounds, check, classic, classics, collectives, communication,
                                compare, compile, design, discover, frontier, hierarchy, import_topology, job,
                                verify_program, machine, machines, measure, optimize, order, place,
@@ -40,7 +40,7 @@ else:
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
     __all__ = [
-        "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy",
+        "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Document", "Hang", "Hierarchy",
         "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "NodeLabel", "Opening",
         "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send",
         "SharedLimit", "SimulatedRow", "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology",

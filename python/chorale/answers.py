@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import pathlib
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
@@ -22,6 +23,17 @@ def report_html(report: Dict[str, Any]) -> str:
 
     return "".join(report["figures"] + [f"<p>{html.escape(text)}</p>" for text in report["sentences"]] +
                    [table(each["rows"]) for each in report["tables"]])
+
+
+class Document(Dict[str, Any]):
+    """What a command writes as JSON; a notebook shows the command's report."""
+
+    def __init__(self, members: Dict[str, Any], report: str) -> None:
+        super().__init__(members)
+        self.report: Dict[str, Any] = json.loads(report)
+
+    def _repr_html_(self) -> str:
+        return report_html(self.report)
 
 
 class Imported(NamedTuple):

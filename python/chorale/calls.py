@@ -13,7 +13,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping,
 
 from chorale import _chorale, jobs
 from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Ranking, Result, Topology
-from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
+from chorale.answers import Compared, Compiled, Document, Imported, Optimized, Synthesis, VerifiedProgram
 from chorale.errors import InputError
 from chorale.given import File, Listener, Sizes, changes, job_of, listening, lists, numbers, sizes_of, text_of, with_folder
 
@@ -195,11 +195,12 @@ def compare(first: File,
                     json.loads(report))
 
 
-def alltoallv(counts: Iterable[Iterable[int]], nodes: int = 1, *, rates: str = "") -> Dict[str, Any]:
+def alltoallv(counts: Iterable[Iterable[int]], nodes: int = 1, *, rates: str = "") -> Document:
     """What `chorale alltoallv` plans for counts[src][dst] bytes on that many equal nodes of successive ranks,
     as docs/formats.md has it: "us", "bound_us", "direct_us", "pieces" and more. rates="nic=50,node=450":
     GB/s."""
-    return json.loads(_chorale.alltoallv([[int(count) for count in row] for row in counts], nodes, rates))
+    text, report = _chorale.alltoallv([[int(count) for count in row] for row in counts], nodes, rates)
+    return Document(json.loads(text), report)
 
 
 def job(*traces: Union[str, "os.PathLike[str]"],
@@ -251,7 +252,9 @@ def bounds(machine: Machine,
     """What no schedule can beat, with a certificate for each claim; `rounds_within` is about at most `steps`
     steps."""
     there = _machine(machine)
-    return _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
+    known, report = _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
+    known.report = json.loads(report)
+    return known
 
 
 def check(result: Union[Result, File], *, proofs: File = "", lrat: File = "", pb: File = "",
@@ -375,15 +378,15 @@ def order(topology: File,
           element: int = 4,
           node_ranks: int = 8,
           node_gbs: float = 50,
-          tapers: Sequence[float] = (2, )) -> Dict[str, Any]:
+          tapers: Sequence[float] = (2, )) -> Document:
     """The order of a job's nodes on the hosts that it was given: what `chorale order --json` writes, and
     under "files" what --emit writes. `topology` is Slurm's topology.conf, `hosts` a list as Slurm has it
     ("n[1-3,7]"; all of the file by default); the job is as place() takes it. `tapers`: what the hosts below a
     switch send, over what its link up carries, from the leaves up (docs/placement.md)."""
     asked = job_of(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    text, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs),
+    text, report, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs),
                                  [float(each) for each in tapers])
-    return {**json.loads(text), "files": files}
+    return Document({**json.loads(text), "files": files}, report)
 
 
 def design(*,
@@ -393,18 +396,16 @@ def design(*,
            bytes: int = 0,
            alpha_us: float = 0.7,
            link_gbs: float = 25,
-           search_time: float = 12.0) -> Dict[str, Any]:
+           search_time: float = 12.0) -> Document:
     """The best Cayley graph of some ports for a job (docs/topologies.md has the family): what `chorale design
     --json` writes, under "machine" the best one, and under "results" a Result for each collective. The
     job is {"alltoall": 2, "allreduce": 1}, or "alltoall=2,allreduce"."""
     asked = job if isinstance(job, str) else ",".join(f"{name}={weight}" for name, weight in job.items())
-    text, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs),
+    text, report, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs),
                                           float(search_time))
     told = json.loads(text)
-    return {
-        **told, "machine": best,
-        "results": dict(zip([each["collective"] for each in told["job"]], results))
-    }
+    results_by_name = dict(zip([each["collective"] for each in told["job"]], results))
+    return Document({**told, "machine": best, "results": results_by_name}, report)
 
 
 def reshard(machine: Union[str, Topology],

@@ -99,19 +99,8 @@ def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
 
 
 def bounds_html(self: Bounds) -> str:
-    """What no schedule can beat, as a table."""
-    rows = [("steps", f"{self.steps} at least", self.fewest_steps.certificate),
-            ("rounds per chunk, any number of chunks", "-" if self.rate is None else f"{self.rate} at least",
-             self.rounds.certificate),
-            (f"rounds in at most {self.within} steps", f"{self.rounds_within.rounds} at least",
-             self.rounds_within.certificate)]
-    return report_html({
-        "figures": [],
-        "sentences": [],
-        "tables": [{
-            "rows": [["of every schedule", "bound", "certificate"], *([str(cell) for cell in row] for row in rows)]
-        }]
-    })
+    """The report of 'chorale bounds'."""
+    return report_html(self.report)
 
 
 def files(self: Ranking) -> calls.Compiled:

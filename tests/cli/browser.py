@@ -293,16 +293,9 @@ def use_tune():
 
 
 def use_library():
-    before = text("#chosen")
-    cells = every("#rows td.size")
-    click(cells[-1])
-    expect("a cell chooses its place", text("#chosen") != before)
-    look()
-    chosen = text("#chosen")
-    keys(Keys.ARROW_UP)
-    expect("up: the place before", text("#chosen") != chosen)
-    keys(Keys.ARROW_DOWN)
-    expect("down: the next one", text("#chosen") == chosen)
+    titles = [each.text for each in every("#content h2")]
+    expect("the entries, then the choice by size", len(every("#content table")) == 2 and titles == ["The point that is chosen, by message size"])
+    expect("how much is in it is on top", "answers in" in text("header"))
 
 
 def use_compare():

@@ -31,7 +31,7 @@ assert report["machine"] == machine and machine["ranks"] == 3 and len(report["na
 assert any("--nodes" in line for line in report["assumed"]), report["assumed"]
 # A row of three: an end receives both foreign chunks over its one link, whose two NVLinks are one unit.
 bound = run("bounds", "./node.json", "allgather")
-assert "any chunk count:   2 rounds per chunk at least" in bound, bound
+assert "any chunk count:  2 rounds per chunk at least" in bound, bound
 assert run("topology", "import", "node.xml", "-o", "-") == (work / "node.json").read_text(), "-o -"
 
 done = run("topology", "import", "node.xml", "node.xml", "-o", "two.json")

@@ -2,8 +2,8 @@
 import ast
 import re
 
-ROOMS = ("api bounds cli codegen construct cost dispatch encoder include ir library pages pareto parts placement preload python runtime "
-         "semantics solvers symmetry tensor topology wiring").split()
+ROOMS = ("api bounds cli codegen construct cost encoder graph ir jobs library pages pareto placement preload python runtime "
+         "semantics solvers tensor topology").split()
 
 
 def literals(text, quotes):

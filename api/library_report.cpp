@@ -1,0 +1,196 @@
+// What is in a library, as tables with a row per entry: a machine, group, collective and root under which an
+// answer is stored. Several entries may share one answer, since answers are stored under a canonical
+// numbering of the machine (library/question.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "api/library.h"
+#include "api/report.h"
+#include "cost/busbw.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+using CellRows = std::vector<std::vector<std::string>>;
+
+// Pairs differ in their links, so an entry of pairs is named with its two ranks; other groups are one kind
+// mostly.
+std::string group_of(const AnswerPlace& place) {
+  return place.group == "pairs" ? "pairs " + place.members : place.group;
+}
+
+// The median, and the least.
+std::vector<std::string> microseconds(const MeasuredTime* time) {
+  if (time == nullptr) return {"-", "-"};
+  return {fmt::format("{:.1f}", time->median_us), fmt::format("{:.1f}", time->least_us)};
+}
+
+// Measurements of an entry, a row per size: the fastest of its points, and the library's own collective.
+void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
+                  CellRows& rows) {
+  const MessageShape message = message_shape(collective);
+  // By what carried the messages and by size: the fastest of Chorale's points, and the carrier's own.
+  std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
+  for (const MeasuredTime& time : stored.measured) {
+    auto& [best, own] = sizes[{time.over, size_of_block(message, time.bytes)}];
+    if (time.point == MeasuredTime::kOwn)
+      own = &time;
+    else if (best == nullptr || time.median_us < best->median_us)
+      best = &time;
+  }
+  for (const auto& [size, times] : sizes) {
+    const auto& [best, own] = times;
+    std::vector<std::string>& row = rows.emplace_back(std::vector{
+        place.machine, group_of(place), place.collective,
+        is_rooted(collective.kind) ? std::to_string(place.root) : "-",
+        format_bytes(static_cast<double>(size.second)), best != nullptr ? std::to_string(best->point) : "-"});
+    const double rate = best != nullptr ? algbw_gbs(static_cast<double>(size.second), best->median_us) : 0;
+    for (const std::string& cell : microseconds(best)) row.push_back(cell);
+    for (const double gbs : {rate, rate * message.bus_factor})
+      row.push_back(best != nullptr ? fmt::format("{:.3g}", gbs) : "-");
+    for (const std::string& cell : microseconds(own)) row.push_back(cell);
+    row.push_back(size.first);
+  }
+}
+
+// Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
+void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective, CellRows& rows) {
+  const MessageShape message = message_shape(collective);
+  std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
+  for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
+  for (const auto& [size, times] : sizes) {
+    const OwnTime& best =
+        **std::ranges::min_element(times, {}, [](const OwnTime* own) { return own->time.median_us; });
+    rows.push_back({place.machine, group_of(place), place.collective,
+                    format_bytes(static_cast<double>(size_of_block(message, size.second))), size.first,
+                    best.algorithm, fmt::format("{:.1f}", best.time.median_us),
+                    std::to_string(times.size())});
+  }
+}
+
+// The choice by size, predicted again at the sizes for which times are stored, else at eight from 1 KiB to 1
+// GiB. Stored sizes are of blocks.
+std::vector<SizeRow> chosen_by_size(const StoredAnswer& stored, const Result& result) {
+  const MessageShape message = message_shape(result.collective);
+  std::vector<std::int64_t> sizes;
+  for (const PredictedTime& time : stored.predicted)
+    if (time.bytes > 0) sizes.push_back(size_of_block(message, time.bytes));
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30 && stored.predicted.empty(); bytes *= 8)
+    sizes.push_back(bytes);
+  return best_by_size(result, sizes);
+}
+
+void add_chosen(const AnswerPlace& place, const Result& result, const std::vector<SizeRow>& by_size,
+                CellRows& rows) {
+  for (const SizeRow& row : by_size)
+    rows.push_back({place.machine, group_of(place), place.collective,
+                    is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
+                    format_bytes(static_cast<double>(row.message_bytes)), std::to_string(row.point),
+                    format_us(row.us), fmt::format("{:.3g}", row.algbw_gbs),
+                    fmt::format("{:.3g}", row.busbw_gbs),
+                    row.least_us > 0 ? fmt::format("{:.2f}", row.us / row.least_us) : "-",
+                    origin(result.points[row.point])});
+}
+
+// Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
+// They are sorted by steps, and those of the frontier come first.
+std::vector<std::string> entry_row(const AnswerPlace& place, const Result& result) {
+  const auto points = std::ranges::count_if(result.points, &Point::on_frontier);
+  const Cost few = points > 0 ? result.points.front().cost : Cost{};
+  const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
+  const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
+  return {place.machine,
+          group_of(place),
+          place.collective + (fixed ? ", fixed order" : ""),
+          is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
+          std::to_string(place.ranks),
+          std::to_string(points),
+          points > 0 ? std::to_string(few.steps) : "-",
+          points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
+          result.complete ? "proven" : name_of(result.stopped)};
+}
+
+// By entries, then by increasing size, as rows of one entry come.
+void sort_by_entry(CellRows& rows) {
+  std::stable_sort(rows.begin() + 1, rows.end(), [](const auto& a, const auto& b) {
+    return std::ranges::lexicographical_compare(a.begin(), a.begin() + 4, b.begin(), b.begin() + 4);
+  });
+}
+
+}  // namespace
+
+void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes) {
+  if (refutations > 0)
+    notes.push_back(
+        fmt::format("{} of {} not checked, and nothing here rests on that; 'chorale library verify' does",
+                    counted(refutations, "refutation"), library));
+}
+
+// A page stays below a megabyte (pages/page.h): of large libraries it has the first rows by size.
+Report report_of(AnswerFile& file, const std::string& name, bool by_size) {
+  constexpr std::size_t kMostRowsBySize = 4'000;
+  ReportTable entries{
+      .rows = {{"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}},
+      .kinds = "lllrrrrrl"};
+  ReportTable chosen{.title = "The point that is chosen, by message size",
+                     .rows = {{"machine", "group", "collective", "root", "message", "point", "time", "GB/s",
+                               "busbw", "x lower bound", "construction"}},
+                     .kinds = "lllrrrrrrrl"};
+  ReportTable measured{
+      .title = "Measured, median and least: our fastest point, and the own of what carried it",
+      .rows = {{"machine", "group", "collective", "root", "message", "point", "us", "least", "GB/s", "busbw",
+                "its own", "least", "over"}},
+      .kinds = "lllrrrrrrrrrl"};
+  ReportTable own{.title = "MPI's own algorithms, each forced",
+                  .rows = {{"machine", "group", "collective", "message", "of", "fastest", "us", "measured"}},
+                  .kinds = "lllrllrr"};
+  long long answers = 0, unchecked = 0;
+  file.each([&](const StoredAnswer& stored) {
+    const TakenAnswer answer = taken(stored, name);
+    const Result& result = answer.result;
+    refuse_places(stored, result, name);
+    unchecked += answer.unchecked;
+    ++answers;
+    const std::vector<SizeRow> sizes = by_size ? chosen_by_size(stored, result) : std::vector<SizeRow>();
+    for (const AnswerPlace& place : stored.places) {
+      entries.rows.push_back(entry_row(place, result));
+      add_chosen(place, result, sizes, chosen.rows);
+      add_measured(stored, place, result.collective, measured.rows);
+      add_own(stored, place, result.collective, own.rows);
+    }
+  });
+  // By their texts: machine, group, collective, root. CellRows of one answer need not be adjacent.
+  std::sort(entries.rows.begin() + 1, entries.rows.end());
+  sort_by_entry(chosen.rows);
+  sort_by_entry(measured.rows);
+  Report report{.title = "library " + name,
+                .sentences = {fmt::format("{} in {}", counted(answers, "answer"),
+                                          counted(std::ssize(entries.rows) - 1, "entry", "entries"))}};
+  note_unchecked(unchecked, name, report.notes);
+  if (chosen.rows.size() > kMostRowsBySize + 1) {
+    report.notes.push_back(fmt::format("by message size the first {} of {} rows are shown", kMostRowsBySize,
+                                       chosen.rows.size() - 1));
+    chosen.rows.resize(kMostRowsBySize + 1);
+  }
+  for (ReportTable* const table : {&entries, &chosen, &measured, &own})
+    if (table == &entries || table->rows.size() > 1) report.tables.push_back(std::move(*table));
+  return report;
+}
+
+// A row per machine, collective and failures that leave equal machines.
+Report report_of(const std::vector<FailureRow>& failures) {
+  const auto percent = [](double share) { return share > 0 ? fmt::format("{:.1f} %", 100 * share) : "-"; };
+  ReportTable table{.rows = {{"machine", "collective", "failure", "alike", "rounds/chunk", "of bound",
+                              "of whole", "at most"}},
+                    .kinds = "lllrrrrr"};
+  for (const FailureRow& row : failures)
+    table.rows.push_back({row.machine, row.collective, row.failure, std::to_string(row.alike),
+                          row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
+                          percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
+  return {.title = "failures", .tables = {std::move(table)}};
+}
+
+}  // namespace chorale
