@@ -13,7 +13,7 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 
@@ -42,12 +42,10 @@ Outcome page(const EmitCommand& command, Result result, const std::atomic<bool>*
 
 // What simulators read, of messages: the Python package writes it.
 Outcome written_in_python(Target target, const std::vector<NamedText>& messages, Supervisor& supervisor) {
-  std::vector<std::string> points;
-  for (const NamedText& each : messages)
-    points.push_back(fmt::format("[{},{}]", quoted(each.path), quoted(each.text)));
-  return done_in_python(
-      "--target " + entry_of(target).name, "simulators",
-      fmt::format(R"({{"target":"{}","points":{}}})", entry_of(target).name, lines(points, " ")), supervisor);
+  std::vector<std::vector<std::string>> points;
+  for (const NamedText& each : messages) points.push_back({each.path, each.text});
+  return done_in_python("--target " + entry_of(target).name, "simulators",
+                        json_object("target", entry_of(target).name, "points", points).text, supervisor);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 
 namespace chorale {
 
@@ -16,11 +16,10 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   return done_in_python(
       "chorale job", "jobs",
-      fmt::format(
-          R"({{"traces":{},"machine":{},"library":{},"baselines":{},"search_ms":{},"spec":{},"json":{}}})",
-          list(command.traces), quoted(command.machine), quoted(command.library),
-          quoted(std::string(name_in(baseline_sets(), command.baselines))), command.search_time.count(),
-          quoted(command.spec), quoted(command.json)),
+      json_object("traces", command.traces, "machine", command.machine, "library", command.library,
+                  "baselines", name_in(baseline_sets(), command.baselines), "search_ms",
+                  command.search_time.count(), "spec", command.spec, "json", command.json)
+          .text,
       supervisor);
 }
 

@@ -19,7 +19,7 @@
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"
@@ -232,10 +232,11 @@ Outcome rule_files(const LibraryCommand& command, Supervisor& supervisor) {
   if (!command.place.members.empty())
     add("--ranks", fmt::format("{}", fmt::join(split(command.place.members, ' '), ",")));
   if (command.order) add("--order", *command.order == SumOrder::Kind::Fixed ? "fixed" : "agreed");
-  return done_in_python("chorale library export", "tuning_files",
-                        fmt::format(R"({{"words":{},"form":{},"library":{},"output":{}}})", list(words),
-                                    quoted(command.rules), quoted(command.file), quoted(command.output)),
-                        supervisor);
+  return done_in_python(
+      "chorale library export", "tuning_files",
+      json_object("words", words, "form", command.rules, "library", command.file, "output", command.output)
+          .text,
+      supervisor);
 }
 
 // Files are made by the library; what a target cannot express is a note.

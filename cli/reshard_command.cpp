@@ -1,7 +1,5 @@
 // Layouts are read, and the report and the plan are written, in Python (python/chorale/resharding.py); the
 // search is here. Python's share is small, so no limit ends it: what was found until a limit is reported.
-#include <fmt/format.h>
-
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/reshard.h"
@@ -13,15 +11,14 @@
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 
 namespace chorale {
 
 Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.machine, command.changes);
   const std::string demand =
-      done_in_python("reshard", "resharding",
-                     fmt::format(R"({{"file":{},"ranks":{}}})", quoted(command.file), topology.ranks))
+      done_in_python("reshard", "resharding", json_object("file", command.file, "ranks", topology.ranks).text)
           .document;
   FrontierOptions options{.time_limit = command.search_time};
   options.synthesis.limits.stop = supervisor.stop();
@@ -34,10 +31,10 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   const Stopped stopped = supervisor.stopped();
   const Result& found = answer.result;
   const bool cut = stopped != Stopped::No && !found.complete && found.stopped != Stopped::ChunkCounts;
-  Outcome outcome =
-      done_in_python("reshard", "resharding",
-                     fmt::format(R"({{"file":{},"found":{},"json":{},"emit":{}}})", quoted(command.file),
-                                 to_json(answer), quoted(command.json), quoted(command.emit)));
+  Outcome outcome = done_in_python("reshard", "resharding",
+                                   json_object("file", command.file, "found", JsonText{to_json(answer)},
+                                               "json", command.json, "emit", command.emit)
+                                       .text);
   outcome.exit_code = cut ? exit_code_of(stopped) : found.points.empty() ? kUndecided : kFound;
   if (!command.result.empty()) deliver(command.result, to_json(found), outcome);
   return outcome;

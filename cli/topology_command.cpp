@@ -23,6 +23,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "library/groups.h"
 #include "topology/import/import.h"
@@ -74,8 +75,7 @@ Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
   if (files.size() == 1 && is_of_research(files.front())) {
     const std::string& path = files.front().path;
     const Outcome converted = done_in_python(
-        path, "import_research",
-        fmt::format(R"({{"file":{},"nodes":{}}})", quoted(path), command.question.nodes), supervisor);
+        path, "import_research", json_object("file", path, "nodes", command.question.nodes).text, supervisor);
     if (converted.document.empty()) return converted;
     files.front().text = converted.document;
   }

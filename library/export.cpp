@@ -112,8 +112,8 @@ std::span<const Named<ExportForm>> export_forms() {
 namespace {
 
 // Of all points of a baseline the fastest at each size; with a block of 0 bytes its latency.
-std::string baseline_as_json(const std::string& name, const Result& baseline,
-                             const std::vector<std::int64_t>& blocks) {
+JsonText baseline_as_json(const std::string& name, const Result& baseline,
+                          const std::vector<std::int64_t>& blocks) {
   const auto us = [&](double block) {
     double best = HUGE_VAL;
     for (const Point& point : baseline.points)
@@ -123,18 +123,16 @@ std::string baseline_as_json(const std::string& name, const Result& baseline,
   std::vector<double> times;
   for (const std::int64_t block : blocks) times.push_back(us(static_cast<double>(block)));
   return json_object("name", name, "chunks", baseline.points.front().cost.chunks, "latency_us", us(0), "us",
-                     times)
-      .text;
+                     times);
 }
 
 // Each with the fewest chunks, one per channel. Trees are pipelines, and may have more; the longest are left
 // out.
-std::vector<std::string> baselines_as_json(const Topology& topology, CollectiveKind kind, bool pipelines,
-                                           const std::vector<std::int64_t>& blocks,
-                                           const Printers& printers) {
+std::vector<JsonText> baselines_as_json(const Topology& topology, CollectiveKind kind, bool pipelines,
+                                        const std::vector<std::int64_t>& blocks, const Printers& printers) {
   constexpr int kMostSends = 200'000;  // of a tree AllReduce: about two per chunk and rank
   constexpr int kMostPieces = 64;
-  std::vector<std::string> texts;
+  std::vector<JsonText> texts;
   for (const std::string& name : printers.classics(kind)) {
     const std::optional<Result> fewest = printers.classic(topology, name, 0);
     if (!fewest) continue;
@@ -150,7 +148,7 @@ std::vector<std::string> baselines_as_json(const Topology& topology, CollectiveK
 }
 
 // What was measured of MPI's own choice, and of its algorithms one by one.
-std::string measured_as_json(const TakenAnswer& answer) {
+JsonText measured_as_json(const TakenAnswer& answer) {
   std::vector<JsonText> chosen, own;
   for (const MeasuredTime& time : answer.measured)
     if (time.over == "mpi" && time.point == MeasuredTime::kOwn)
@@ -158,31 +156,28 @@ std::string measured_as_json(const TakenAnswer& answer) {
   for (const auto& [library, algorithm, time] : answer.own)
     own.push_back(json_object("library", library, "algorithm", algorithm, "bytes", time.bytes, "us",
                               time.median_us, "least_us", time.least_us));
-  return json_object("chosen", chosen, "own", own).text;
+  return json_object("chosen", chosen, "own", own);
 }
 
-std::string times_as_json(const std::vector<TakenAnswer>& answers, const std::vector<Result>& results,
-                          const ExportQuestion& question, const Printers& printers) {
+JsonText times_as_json(const std::vector<TakenAnswer>& answers, const std::vector<Result>& results,
+                       const ExportQuestion& question, const Printers& printers) {
   const Collective& collective = results.front().collective;
   const Topology& topology = results.front().topology;
   const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, question.bytes);
-  std::vector<std::string> us, measured;
+  std::vector<std::optional<double>> us;
+  std::vector<JsonText> measured;
   for (const std::int64_t block : blocks) {
     const auto best = select(results, call_of(collective, static_cast<double>(block)));
-    us.push_back(best ? fmt::format("{}", best->us) : "null");
+    us.push_back(best ? std::optional(best->us) : std::nullopt);
   }
   for (const TakenAnswer& answer : answers) measured.push_back(measured_as_json(answer));
   const std::set<int> hosts(answers.front().hosts.begin(), answers.front().hosts.end());
-  return fmt::format(
-      "{{\"collective\":{},\"group\":{},\"ranks\":{},\"nodes\":{},\"buffer_blocks\":{},\"sizes\":[{}],"
-      "\"blocks\":[{}],\"us\":[{}],\n   \"baselines\":[{}],\n   \"measured\":[{}]}}",
-      quoted(name_of(collective)), quoted(question.place.group), topology.ranks,
-      std::max<std::size_t>(1, hosts.size()), blocks_of(collective.kind, topology.ranks),
-      fmt::join(question.bytes, ","), fmt::join(blocks, ","), fmt::join(us, ","),
-      fmt::join(baselines_as_json(topology, collective.kind, question.form == ExportForm::PipelinedTimes,
-                                  blocks, printers),
-                ",\n     "),
-      fmt::join(measured, ",\n     "));
+  const bool pipelines = question.form == ExportForm::PipelinedTimes;
+  return json_object(
+      "collective", name_of(collective), "group", question.place.group, "ranks", topology.ranks, "nodes",
+      std::max<std::size_t>(1, hosts.size()), "buffer_blocks", blocks_of(collective.kind, topology.ranks),
+      "sizes", question.bytes, "blocks", blocks, "us", us, "baselines",
+      baselines_as_json(topology, collective.kind, pipelines, blocks, printers), "measured", measured);
 }
 
 // An answer that is for the machine after some failures, as it was found.
@@ -266,7 +261,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
   Exported all;
-  std::vector<std::string> times;  // of each answer
+  std::vector<JsonText> times;  // of each answer
   for (const std::string& group : split(question.place.group, ','))
     for (const std::string& collective : question.collectives) {
       ExportQuestion asked = question;
@@ -309,9 +304,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
           break;
       }
     }
-  if (!times.empty())
-    all.files.push_back(
-        {.path = "times.json", .text = fmt::format("{{\"answers\": {}}}\n", lines(times, ""))});
+  if (!times.empty()) all.files.push_back({.path = "times.json", .text = json_file("answers", times)});
   if (all.files.empty())
     throw InputError(name, "nothing of that can be written", all.notes.empty() ? "" : all.notes.front());
   return all;

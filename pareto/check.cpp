@@ -33,7 +33,7 @@
 #include "ir/formula.h"
 #include "ir/frontier.h"
 #include "ir/json.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/search_options.h"
 #include "ir/sizes.h"
 #include "ir/topology.h"
@@ -62,7 +62,7 @@ class ProofFolder {
 
   bool is_asked() const { return !path_.empty(); }
   // Files with names in the folder, and their row in the index, an object of JSON.
-  void keep(std::vector<NamedText> files, std::string row);
+  void keep(std::vector<NamedText> files, JsonText row);
   // A claim of which nothing, or not all, is here, if proofs are asked for.
   void leave_out(int claim, const std::string& why);
 
@@ -70,7 +70,7 @@ class ProofFolder {
   void write_index() const;
 
   const std::string path_, index_;
-  std::vector<std::string> rows_ = {}, left_out_ = {};
+  std::vector<JsonText> rows_ = {}, left_out_ = {};
 };
 
 ProofFolder::ProofFolder(std::string path, std::string index)
@@ -78,7 +78,7 @@ ProofFolder::ProofFolder(std::string path, std::string index)
   if (is_asked()) write_index();
 }
 
-void ProofFolder::keep(std::vector<NamedText> files, std::string row) {
+void ProofFolder::keep(std::vector<NamedText> files, JsonText row) {
   for (NamedText& file : files) file.path = (std::filesystem::path(path_) / file.path).string();
   write_files(files);
   rows_.push_back(std::move(row));
@@ -87,14 +87,13 @@ void ProofFolder::keep(std::vector<NamedText> files, std::string row) {
 
 void ProofFolder::leave_out(int claim, const std::string& why) {
   if (!is_asked()) return;
-  left_out_.push_back(fmt::format(R"({{"claim":{},"why":{}}})", claim, quoted(why)));
+  left_out_.push_back(json_object("claim", claim, "why", why));
   write_index();
 }
 
 void ProofFolder::write_index() const {
   write_file((std::filesystem::path(path_) / index_).string(),
-             fmt::format("{{\"chorale_proofs\":1,\n \"proofs\":{},\n \"left_out\":{}}}\n", lines(rows_, " "),
-                         lines(left_out_, " ")));
+             json_file("chorale_proofs", 1, "proofs", rows_, "left_out", left_out_));
 }
 
 // Files are named by the hash of their formula.
@@ -102,12 +101,11 @@ void ProofFolder::write_index() const {
 void keep_lrat(ProofFolder& folder, int claim, bool plain, const Formula& formula,
                const Refutation& refutation) {
   const std::string& name = refutation.formula_sha256;
-  folder.keep(
-      {{.path = name + ".cnf", .text = to_dimacs(formula)},
-       {.path = name + ".lrat", .text = refutation.lrat}},
-      fmt::format(
-          R"({{"claim":{},"formula":"{}","cnf":"{}.cnf","lrat":"{}.lrat","lrat_bytes":{},"drat_bytes":{}}})",
-          claim, plain ? "plain" : "search", name, name, refutation.lrat.size(), refutation.proof.size()));
+  folder.keep({{.path = name + ".cnf", .text = to_dimacs(formula)},
+               {.path = name + ".lrat", .text = refutation.lrat}},
+              json_object("claim", claim, "formula", plain ? "plain" : "search", "cnf", name + ".cnf", "lrat",
+                          name + ".lrat", "lrat_bytes", refutation.lrat.size(), "drat_bytes",
+                          refutation.proof.size()));
 }
 
 // A bound for other checkers: the rules of a schedule with one round less than claimed, as a pseudo-Boolean
@@ -208,10 +206,9 @@ void keep_bound(ProofFolder& folder, int number, const Topology& topology, const
   folder.keep(
       {{.path = name + ".opb", .text = formula.text()},
        {.path = name + ".pbp", .text = proof(topology, formula, *cuts, budget.steps, format)}},
-      fmt::format(
-          R"({{"claim":{},"chunks":{},"steps":{},"rounds":{},"opb":"{}.opb","pbp":"{}.pbp","rules":{},"cuts":{}}})",
-          number, chunks, budget.steps, budget.rounds == kAnyRounds ? "null" : std::to_string(budget.rounds),
-          name, name, formula.rules(), cuts->cuts.size()));
+      json_object("claim", number, "chunks", chunks, "steps", budget.steps, "rounds",
+                  budget.rounds == kAnyRounds ? std::nullopt : std::optional(budget.rounds), "opb",
+                  name + ".opb", "pbp", name + ".pbp", "rules", formula.rules(), "cuts", cuts->cuts.size()));
 }
 
 constexpr double kMostBytes = 1 << 28;  // of collectives that are kept; one may take more

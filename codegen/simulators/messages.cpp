@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "ir/collective_kind.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/program.h"
 
 namespace chorale {
@@ -110,18 +110,16 @@ Messages messages_by_shares(const Verified<Schedule>& schedule, std::int64_t blo
 
 std::string messages_as_json(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
   const int ranks = schedule.topology().ranks;
-  std::vector<std::string> rows;
+  std::vector<std::vector<std::int64_t>> rows;
   for (const ScheduleMessage& message : messages_of(schedule, block_bytes).all) {
     const Link& link = schedule.topology().links[message.link];
-    rows.push_back(fmt::format("[{},{},{},{}]", message.step, link.src, link.dst, message.bytes));
+    rows.push_back({message.step, link.src, link.dst, message.bytes});
   }
   const CollectiveKind kind = row_of(schedule.collective().kind).result;
-  return fmt::format(
-      "{{\"chorale_messages\":1,\"ranks\":{},\"collective\":{},\"message_bytes\":{},\"block_bytes\":{},\n"
-      " \"messages\":{}}}\n",
-      ranks, is_offered(kind) ? quoted(name_of(kind)) : "null",
-      is_offered(kind) ? fmt::to_string(block_bytes * blocks_of(kind, ranks)) : "null", block_bytes,
-      lines(rows, " "));
+  const auto if_offered = [&](auto value) { return is_offered(kind) ? std::optional(value) : std::nullopt; };
+  return json_file("chorale_messages", 1, "ranks", ranks, "collective", if_offered(name_of(kind)),
+                   "message_bytes", if_offered(block_bytes * blocks_of(kind, ranks)), "block_bytes",
+                   block_bytes, "messages", rows);
 }
 
 }  // namespace chorale
