@@ -41,7 +41,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL OFF)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3)  # of job traces and other programs' files
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, graphviz")  # of job traces and other programs' files; of drawings
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Not under the folder of tests, whose libraries are none of the package's.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)

@@ -1,7 +1,7 @@
 // Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing
 // stands between more than two boxes they lie as the graph that they are; else one half of them is above and
 // one half upside down below, with the switches that join them in the middle and NICs on the sides that face.
-// What is too wide is tried again with ranks in two rows.
+// What is too wide is tried again with ranks in two to four rows.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,14 +18,17 @@ namespace {
 using Kind = PictureNode::Kind;
 
 constexpr double kNicsApart = 0.42;  // a NIC is 0.34 wide
-constexpr double kWidestBand = 18;   // of boxes: with more of it ranks go in two rows
+constexpr double kLeafFromSpine = 1.5;
+constexpr double kWidestBand = 18;  // of boxes: with more of it ranks go in more rows
 
 // One box: its ranks and its own switches, about (0, 0), the switches above the ranks. Ranks with direct
 // links are arranged as the graph of these links; others stand in `rows` rows.
 class BoxInside {
  public:
-  BoxInside(const Parts& parts, const std::vector<Rank>& ranks, const std::vector<int>& switches, int rows)
-      : ranks_(ranks), switches_(switches) {
+  // `nics` of its ranks fit side by side.
+  BoxInside(const Parts& parts, const std::vector<Rank>& ranks, const std::vector<int>& switches, int rows,
+            std::ptrdiff_t nics)
+      : ranks_(ranks), switches_(switches), least_(kNicsApart * static_cast<double>(nics)) {
     const Graph g = graph_among(parts, ranks);
     const bool direct = std::any_of(g.begin(), g.end(), [](const auto& next) { return !next.empty(); });
     const int across = (static_cast<int>(ranks.size()) + rows - 1) / rows;
@@ -47,17 +50,16 @@ class BoxInside {
     for (std::size_t i = 0; i < switches.size(); ++i) spots_.push_back({.x = x[i], .y = ceiling});
     bounds();
   }
-  double width() const { return right_ - left_ + 1.3; }
+  double width() const { return std::max(right_ - left_ + 1.3, least_); }
   double height() const { return bottom_ - top_ + 1.4; }
 
   // Its middle at (x, y), upside down or not.
-  void put(Placed& p, int box, double x, double y, bool upside_down) const {
+  void put(Placed& p, double x, double y, bool upside_down) const {
     const double middle = (top_ + bottom_) / 2;
     for (std::size_t i = 0; i < spots_.size(); ++i) {
       const int n = i < ranks_.size() ? ranks_[i] : switches_[i - ranks_.size()];
       const double dy = spots_[i].y - middle;
       p.nodes[n].at = {.x = x + spots_[i].x, .y = y + (upside_down ? -dy : dy)};
-      p.box_of[n] = box;
       if (i >= ranks_.size())
         p.nodes[n].width =
             std::max(1.5, (right_ - left_ + 0.6) / static_cast<double>(switches_.size()) - 0.1);
@@ -86,6 +88,7 @@ class BoxInside {
   }
   const std::vector<Rank>& ranks_;
   const std::vector<int>& switches_;
+  const double least_;
   std::vector<Spot> spots_ = {};
   double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0;
 };
@@ -93,14 +96,15 @@ class BoxInside {
 // A switch belongs to a box if it is joined to ranks of that box alone; the others stand between.
 class Boxes {
  public:
-  explicit Boxes(const Parts& parts) : parts_(parts), own_(parts.boxes.size()), box_of_rank_(parts.t.ranks) {
+  explicit Boxes(const Parts& parts)
+      : parts_(parts), own_(parts.boxes.size()), box_of_(parts.near.size(), -1) {
     for (std::size_t b = 0; b < parts.boxes.size(); ++b)
-      for (Rank r : parts.boxes[b]) box_of_rank_[r] = static_cast<int>(b);
+      for (Rank r : parts.boxes[b]) box_of_[r] = static_cast<int>(b);
     for (int s = parts.t.ranks; s < static_cast<int>(parts.near.size()); ++s) {
       std::set<int> touched;
-      for (int n : parts.near[s]) touched.insert(box_of_rank_[n]);
-      if (touched.size() == 1)
-        own_[*touched.begin()].push_back(s);
+      for (int n : parts.near[s]) touched.insert(box_of_[n]);
+      if (touched.size() == 1 && *touched.begin() >= 0)
+        own_[box_of_[s] = *touched.begin()].push_back(s);
       else
         between_.push_back(s);
     }
@@ -108,6 +112,7 @@ class Boxes {
 
   Placed place() {
     Placed p = unplaced(parts_);
+    p.box_of = box_of_;
     if (between_.empty() && parts_.boxes.size() > 2)
       place_like_graph(p);
     else
@@ -127,60 +132,77 @@ class Boxes {
   std::vector<BoxInside> insides(int rows) const {
     std::vector<BoxInside> result;
     for (std::size_t b = 0; b < parts_.boxes.size(); ++b)
-      result.emplace_back(parts_, parts_.boxes[b], own_[b], rows);
+      result.emplace_back(parts_, parts_.boxes[b], own_[b], rows,
+                          std::ranges::count_if(parts_.boxes[b], [&](Rank r) { return leaves(r); }));
     return result;
   }
 
-  // Half of the boxes above, half of them upside down below, what joins them in the middle: switches in the
-  // order of the means of their ranks, spread over the whole width, so that few lines cross.
+  // Half of the boxes above, half of them upside down below, what joins them in the middle.
   void place_facing(Placed& p) {
     const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
     std::vector<BoxInside> inside;
     std::array<double, 2> width = {};
-    for (int rows = 1; rows <= 2; ++rows) {  // lines pass between two rows, and not three
+    for (int rows = 1; rows <= 4; ++rows) {  // lines pass between two rows, and only some between more
       inside = insides(rows);
       width = {};
       for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + 0.8;
       if (std::max(width[0], width[1]) <= kWidestBand) break;
     }
-    double tall = 0;
-    for (const BoxInside& box : inside) tall = std::max(tall, box.height());
-    const double gap = between_.empty() ? 1.6 : 4.2;
+    const double gap = between_.empty() ? 1.6 : parts_.has_spines ? 7.2 : 4.2;
     std::array<double, 2> left = {-width[0] / 2, -width[1] / 2};
     for (int b = 0; b < count; ++b) {
       const bool above = b < upper;
       const double y = (gap + inside[b].height()) / 2;
       double& at = left[above ? 0 : 1];
-      inside[b].put(p, b, at + (inside[b].width() + 0.8) / 2, above ? -y : y, !above);
+      inside[b].put(p, at + (inside[b].width() + 0.8) / 2, above ? -y : y, !above);
       at += inside[b].width() + 0.8;
     }
+    place_between(p, std::max(width[0], width[1]));
+    // NICs on the sides that face, in the order of their ranks, about the middle of the box.
+    for (int b = 0; b < count; ++b) {
+      std::vector<std::pair<double, Rank>> leaving;
+      for (Rank r : parts_.boxes[b])
+        if (leaves(r)) leaving.emplace_back(p.nodes[r].at.x, r);
+      std::sort(leaving.begin(), leaving.end());
+      double before = -1e300, moved = 0;
+      for (auto& [at, r] : leaving) {
+        moved += std::max(0.0, before + kNicsApart - at) / static_cast<double>(leaving.size());
+        at = before = std::max(at, before + kNicsApart);
+      }
+      for (const auto& [at, r] : leaving)
+        add_nic(p, r, {.x = at - moved, .y = b < upper ? p.boxes[b].bottom : p.boxes[b].top});
+    }
+  }
+
+  // Switches over ranks of one half are near it where spines join them; the row of the others is in the middle.
+  void place_between(Placed& p, double wide) const {
+    std::vector<int> middle, leaves_above, leaves_below;
+    for (const int s : between_) {
+      const int first = *parts_.near[s].begin();
+      const bool leaf = parts_.has_spines && first < parts_.t.ranks;
+      (!leaf ? middle : p.nodes[first].at.y < 0 ? leaves_above : leaves_below).push_back(s);
+    }
+    place_row(p, leaves_above, wide, -kLeafFromSpine);
+    place_row(p, leaves_below, wide, kLeafFromSpine);
+    place_row(p, middle, wide, 0);
+  }
+
+  // In the order of the means of what they join, spread over the whole width, so that few lines cross.
+  void place_row(Placed& p, const std::vector<int>& row, double wide, double y) const {
     std::vector<std::pair<double, int>> by_mean;
-    for (int s : between_) {
+    for (const int s : row) {
       double sum = 0;
-      for (int n : parts_.near[s]) sum += p.nodes[n].at.x;
+      for (const int n : parts_.near[s]) sum += p.nodes[n].at.x;
       // Rounded to hundredths: means that differ by rounding errors are equal, and the number of the switch
       // decides.
       by_mean.emplace_back(std::round(100 * sum / static_cast<double>(parts_.near[s].size())), s);
     }
-    std::sort(by_mean.begin(), by_mean.end());
-    const double wide = std::max(width[0], width[1]);
+    std::ranges::sort(by_mean);
     const std::vector<double> x = evenly(-wide / 2, wide / 2, by_mean.size(), 1.3);
     for (std::size_t i = 0; i < by_mean.size(); ++i) {
       PictureNode& node = p.nodes[by_mean[i].second];
-      node.at = {.x = x[i], .y = 0};
+      node.at = {.x = x[i], .y = y};
       node.width = 1.1;
-    }
-    // NICs on the sides that face, in the order of their ranks.
-    for (int b = 0; b < count; ++b) {
-      std::vector<std::pair<double, Rank>> leaving;
-      for (Rank r : parts_.boxes[b])
-        if (leaves(p, r)) leaving.emplace_back(p.nodes[r].at.x, r);
-      std::sort(leaving.begin(), leaving.end());
-      double before = -1e300;
-      for (auto& [at, r] : leaving) {
-        before = std::max(at, before + kNicsApart);
-        add_nic(p, r, {.x = before, .y = b < upper ? p.boxes[b].bottom : p.boxes[b].top});
-      }
     }
   }
 
@@ -189,7 +211,7 @@ class Boxes {
   void place_like_graph(Placed& p) {
     Graph g(parts_.boxes.size());
     for (const Link& l : parts_.t.links)
-      if (const int a = box_of_rank_[l.src], b = box_of_rank_[l.dst]; a != b) {
+      if (const int a = box_of_[l.src], b = box_of_[l.dst]; a != b) {
         g[a].push_back(b);
         g[b].push_back(a);
       }
@@ -206,15 +228,19 @@ class Boxes {
       for (std::size_t b = 0; b < a; ++b) least = std::min(least, apart(spots[a], spots[b]));
     const double scale = (size + 0.6) / least;
     for (std::size_t b = 0; b < spots.size(); ++b)
-      inside[b].put(p, static_cast<int>(b), spots[b].x * scale, spots[b].y * scale, false);
+      inside[b].put(p, spots[b].x * scale, spots[b].y * scale, false);
     for (Rank r = 0; r < parts_.t.ranks; ++r)
-      if (leaves(p, r)) add_nic(p, r, at_border(p, r));
+      if (leaves(r)) add_nic(p, r, at_border(p, r));
   }
 
-  // Is the rank joined to a node outside of its box? Its lines then leave the box at a NIC.
-  bool leaves(const Placed& p, Rank r) const {
-    return std::any_of(parts_.near[r].begin(), parts_.near[r].end(),
-                       [&](int n) { return p.box_of[n] != p.box_of[r]; });
+  // Is the rank joined to another box, by a link or a switch of both? Its lines then leave the box at a NIC. A
+  // switch of its box alone that leads outside is one itself.
+  bool leaves(Rank r) const {
+    const auto is_here = [&](int n) { return box_of_[n] == box_of_[r]; };
+    return std::ranges::any_of(parts_.near[r], [&](int n) {
+      if (n < parts_.t.ranks) return !is_here(n);
+      return std::ranges::any_of(parts_.near[n], [&](int m) { return m < parts_.t.ranks && !is_here(m); });
+    });
   }
 
   // Where the line from the rank to the middle of what it is joined to outside meets its box.
@@ -223,7 +249,7 @@ class Boxes {
     Spot to;
     double count = 0;
     for (int n : parts_.near[r])
-      if (p.box_of[n] != p.box_of[r]) {
+      if (box_of_[n] != box_of_[r]) {
         to = {.x = to.x + p.nodes[n].at.x, .y = to.y + p.nodes[n].at.y};
         ++count;
       }
@@ -254,8 +280,8 @@ class Boxes {
 
   const Parts& parts_;
   std::vector<std::vector<int>> own_;  // switches, by box
-  std::vector<int> box_of_rank_;
-  std::vector<int> between_ = {};  // switches
+  std::vector<int> box_of_;            // by rank and switch; -1: in none
+  std::vector<int> between_ = {};      // switches
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the lines. Spots: a
 // machine with neither is arranged as the graph that it is; switches that are joined among themselves stand
-// above the ranks in layers, as a tree, or, where all have ranks, among them; boxes face each other, with
-// what joins them in between; one switch stands in the middle of its ranks.
+// above the ranks in layers, as a tree, or are laid out by Graphviz; boxes face each other, with what joins
+// them in between; one switch stands in the middle of its ranks.
 #include "pages/draw.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ir/words.h"
+#include "pages/graphviz.h"
 #include "pages/lines.h"
 
 namespace chorale {
@@ -62,32 +63,38 @@ Placed as_wheel(const Parts& parts) {
   return p;
 }
 
-// Switches that are joined to ranks unevenly have no shape: distances in the picture follow hops.
+// Graphviz has no room for names but in widths.
 Placed spread(const Parts& parts) {
   Placed p = unplaced(parts);
-  std::vector<Spot> spots =
-      spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))), *parts.work);
-  for (std::size_t n = 0; n < p.nodes.size(); ++n) {
-    p.nodes[n].at = {.x = spots[n].x * 1.4, .y = spots[n].y * 1.4};  // switches are wide
-    if (p.nodes[n].kind == Kind::Switch) p.nodes[n].width = 1.0;
+  std::vector<double> widths;
+  for (PictureNode& node : p.nodes) {
+    if (node.kind == Kind::Switch) node.width = 1.1;
+    widths.push_back(node.kind == Kind::Switch ? 1.3 : 1.0);
   }
+  const std::vector<Spot> spots =
+      spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))), widths, *parts.work);
+  for (std::size_t n = 0; n < p.nodes.size(); ++n) p.nodes[n].at = spots[n];
   return p;
 }
 
-// Switches that are joined to switches (trunks) decide first, since layers and graphs of routers alone can
-// show them; then boxes; then the number of switches.
+// Switches that are joined to switches (trunks) decide first: above the ranks they stand in layers, and beside
+// each other, as in a dragonfly, anywhere. Then boxes; then the number of switches.
 Placed place(const Parts& parts) {
   const int ranks = parts.t.ranks;
-  bool trunks = false;
-  for (int s = ranks; s < ranks + parts.switches(); ++s)
+  const bool direct =
+      std::ranges::any_of(parts.fabric.through, [](const std::vector<Node>& way) { return way.empty(); });
+  bool trunks = false, above = false;
+  for (int s = ranks; s < ranks + parts.switches(); ++s) {
+    above |= *parts.near[s].begin() >= ranks;
     for (int n : parts.near[s]) trunks |= n >= ranks;
-  if (trunks) return has_ranks_on_all_switches(parts) ? place_on_switches(parts) : place_in_layers(parts);
+  }
+  // Two switches with a trunk are layers without an upper one.
+  if (trunks && !parts.has_spines)
+    return above || (parts.switches() == 2 && !direct) ? place_in_layers(parts) : spread(parts);
   if (!parts.boxes.empty()) return place_in_boxes(parts);
   if (parts.switches() == 0) return as_graph(parts);
-  // Links beside the switch would run through it if it stood in the middle.
-  const bool direct = std::any_of(parts.fabric.through.begin(), parts.fabric.through.end(),
-                                  [](const std::vector<Node>& way) { return way.empty(); });
   const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);
+  // Links beside the switch would run through it if it stood in the middle.
   if (!one || direct) return spread(parts);
   Placed p = parts.t.ranks > kMostRound ? as_banks(parts) : as_wheel(parts);
   p.shape = counted(parts.t.ranks, "rank") + " on one switch";

@@ -109,8 +109,8 @@ void number_equal_names(std::vector<std::string>& names) {
     if (times[name] > 1) name += std::to_string(next[name]++);
 }
 
-// The switches at the ends of the cables; nothing if the cables of some link are not a path from its source
-// to its destination.
+// The switches at the ends of the cables; nothing if there are none, or if the cables of some link are not a path
+// from its source to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
   // [link] -> where its cable from a node leads.
   std::vector<std::map<Node, Node>> next(t.links.size());
@@ -120,6 +120,7 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
   Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
   std::map<Node, Node> number;
   for (std::size_t l = 0; l < t.links.size(); ++l) {
+    if (next[l].empty()) continue;  // a link of its own
     std::vector<Node> way;
     for (Node at = t.links[l].src; next[l].contains(at) && way.size() <= next[l].size();)
       way.push_back(at = next[l][at]);
@@ -135,13 +136,19 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
       fabric.through[l].push_back(found->second);
     }
   }
+  if (number.empty()) return std::nullopt;
+  for (Rank r = 0; r < t.ranks; ++r) number.emplace(r, r);
+  for (const SharedLimit& limit : t.limits)
+    if (limit.cables.size() == 1 && number.contains(limit.cables[0].src) &&
+        number.contains(limit.cables[0].dst))
+      fabric.capacity[{number[limit.cables[0].src], number[limit.cables[0].dst]}] = limit.bandwidth;
   return fabric;
 }
 
 }  // namespace
 
 Fabric fabric_of(const Topology& t) {
-  if (std::optional<Fabric> known = fabric_by_cables(t); known && !t.links.empty()) return *std::move(known);
+  if (std::optional<Fabric> known = fabric_by_cables(t)) return *std::move(known);
   std::vector<PossibleCable> cables;
   for (const SharedLimit& limit : t.limits) cables.push_back(cable_of(t, limit));
   std::vector<std::vector<int>> on_link(t.links.size());

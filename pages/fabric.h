@@ -9,7 +9,9 @@
 // a link (a ring whose ranks have port limits), it is not a switch, and its links stay direct.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/topology.h"
@@ -21,6 +23,8 @@ struct Fabric {
   // else the first word of their limits, numbered where several have the same.
   std::vector<std::string> switches = {};
   std::vector<std::vector<Node>> through = {};  // by link: the switches on its route, from its source on
+  // Chunks per round of cables that several links share, by their ends; others have that of their link.
+  std::map<std::pair<Node, Node>, int> capacity = {};
 };
 
 // Requires a topology without switches (flattened).

@@ -105,14 +105,18 @@ class Layers {
       const std::vector<double> x = evenly(left - 0.5, right + 0.5, switches.size(), 1.25);
       for (std::size_t i = 0; i < switches.size(); ++i) {
         p.nodes[switches[i]].at = {.x = x[i], .y = y};
-        p.nodes[switches[i]].width = 1.1;
         placed.push_back(switches[i]);
       }
     }
     std::stable_sort(placed.begin(), placed.end(),
                      [&](int a, int b) { return p.nodes[a].at.x < p.nodes[b].at.x; });
-    for (std::size_t i = 1; i < placed.size(); ++i)  // to the right, where two groups come too near
-      p.nodes[placed[i]].at.x = std::max(p.nodes[placed[i]].at.x, p.nodes[placed[i - 1]].at.x + 1.25);
+    double nearest = 1.9;
+    for (std::size_t i = 1; i < placed.size(); ++i) {  // to the right, where two groups come too near
+      double& x = p.nodes[placed[i]].at.x;
+      x = std::max(x, p.nodes[placed[i - 1]].at.x + 1.25);
+      nearest = std::min(nearest, x - p.nodes[placed[i - 1]].at.x);
+    }
+    for (const int n : placed) p.nodes[n].width = nearest - 0.15;
   }
 
   const Parts& parts_;

@@ -29,15 +29,20 @@ void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
     const int src_nic = p.nic_of[link.src], dst_nic = p.nic_of[link.dst];
     const bool out = src_nic >= 0 && p.box_of[nodes[1]] != p.box_of[link.src];
     const bool in = dst_nic >= 0 && p.box_of[nodes[nodes.size() - 2]] != p.box_of[link.dst];
-    if (in) nodes.insert(nodes.end() - 1, dst_nic);
-    if (out) nodes.insert(nodes.begin() + 1, src_nic);
+    std::vector<int> units;  // of each line on the way
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      const auto shared = parts.fabric.capacity.find({nodes[i - 1], nodes[i]});
+      units.push_back(shared != parts.fabric.capacity.end() ? shared->second : link.bandwidth);
+    }
+    if (in) nodes.insert(nodes.end() - 1, dst_nic), units.push_back(units.back());
+    if (out) nodes.insert(nodes.begin() + 1, src_nic), units.insert(units.begin(), units.front());
     for (std::size_t i = 1; i < nodes.size(); ++i) {
       const int a = std::min(nodes[i - 1], nodes[i]), b = std::max(nodes[i - 1], nodes[i]);
       const auto [found, fresh] = number.emplace(std::pair(a, b), static_cast<int>(picture.lines.size()));
       if (fresh) picture.lines.push_back({.a = a, .b = b});
       Line& line = picture.lines[found->second];
       (nodes[i] == b ? line.there : line.back) = true;
-      const int sum = nodes.size() == 2 ? direct[{nodes[i - 1], nodes[i]}] += link.bandwidth : link.bandwidth;
+      const int sum = nodes.size() == 2 ? direct[{nodes[i - 1], nodes[i]}] += link.bandwidth : units[i - 1];
       line.bandwidth = std::max(line.bandwidth, sum);
       picture.routes[l].push_back(found->second);
     }
@@ -50,11 +55,13 @@ void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
     }
 }
 
-// Where a line from `to` meets the node: as near as its width lets it.
+// Where a line from `to` meets the node: a switch at its upper or lower side, so that lines to another row pass
+// none of its own.
 Spot meets(const PictureNode& node, const Spot& to) {
   const double reach = std::max(0.0, node.width / 2 - 0.25);
   if (node.kind != Kind::Switch || std::abs(to.y - node.at.y) < node.height / 2) return node.at;
-  return {.x = std::clamp(to.x, node.at.x - reach, node.at.x + reach), .y = node.at.y};
+  return {.x = std::clamp(to.x, node.at.x - reach, node.at.x + reach),
+          .y = node.at.y + std::copysign(node.height / 2, to.y - node.at.y)};
 }
 
 // Where both nodes are wide each end depends on the other: the start is found again from the end.

@@ -3,6 +3,7 @@
 #include "pages/parts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -30,16 +31,43 @@ bool are_boxes(const Groups& groups) {
          std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() > 1; });
 }
 
-// Servers: what is joined by links with less alpha than the most; or what is on one of several equal
-// switches, if every rank is on one of these: of several such partitions of the ranks, that of the switches
-// with the most bandwidth.
-Groups boxes_of(const Topology& t, const Fabric& fabric) {
-  const double most = step_alpha_us(t);
+// What is joined by links with less alpha than this.
+Groups joined_below(const Topology& t, double alpha_us) {
   std::vector<std::pair<int, int>> near;
   for (const Link& l : t.links)
-    if (l.alpha_us < most) near.emplace_back(l.src, l.dst);
-  Groups groups = components(t.ranks, near);
-  if (are_boxes(groups)) return groups;
+    if (l.alpha_us < alpha_us) near.emplace_back(l.src, l.dst);
+  return components(t.ranks, near);
+}
+
+// Has each rank of a group a link to each other one?
+bool are_complete(const Topology& t, const Groups& groups) {
+  std::vector<int> group_of(t.ranks);
+  std::size_t pairs = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const Rank r : groups[g]) group_of[r] = static_cast<int>(g);
+    pairs += groups[g].size() * (groups[g].size() - 1);
+  }
+  std::set<std::pair<Rank, Rank>> linked;
+  for (const Link& l : t.links)
+    if (group_of[l.src] == group_of[l.dst]) linked.insert({l.src, l.dst});
+  return linked.size() == pairs;
+}
+
+// Servers: what is joined by links with less alpha than the most, or, of several such borders, the first that
+// makes all ranks of a server neighbours; or what is on one of several equal switches, if every rank is on one
+// of these: of several such partitions of the ranks, that of the switches with the most bandwidth.
+Groups boxes_of(const Topology& t, const Fabric& fabric) {
+  std::set<double, std::greater<>> alphas;
+  for (const Link& l : t.links) alphas.insert(l.alpha_us);
+  Groups by_alpha;
+  for (const double alpha : alphas) {
+    Groups groups = joined_below(t, alpha);
+    if (!are_boxes(groups)) continue;
+    const bool complete = are_complete(t, groups);
+    if (by_alpha.empty() || complete) by_alpha = std::move(groups);
+    if (complete) break;
+  }
+  if (!by_alpha.empty()) return by_alpha;
 
   std::vector<std::set<Rank>> on(fabric.switches.size());
   std::vector<int> bandwidth(fabric.switches.size(), 0);
@@ -64,6 +92,96 @@ Groups boxes_of(const Topology& t, const Fabric& fabric) {
   return {};
 }
 
+// The links between servers that no switch was found for and that share a limit at both of their ends, as those
+// of NICs do; by alpha.
+std::map<double, std::vector<LinkId>> links_of_nics(const Topology& t, const Groups& boxes,
+                                                    const Fabric& fabric) {
+  std::vector<int> box_of(t.ranks);
+  for (std::size_t b = 0; b < boxes.size(); ++b)
+    for (const Rank r : boxes[b]) box_of[r] = static_cast<int>(b);
+  const auto is_far = [&](LinkId l) { return box_of[t.links[l].src] != box_of[t.links[l].dst]; };
+  std::vector<bool> out(t.links.size()), in(t.links.size());
+  for (const SharedLimit& limit : t.limits) {
+    if (!std::ranges::all_of(limit.links, is_far)) continue;
+    const Link& first = t.links[limit.links.front()];
+    const auto from = [&](LinkId l) { return t.links[l].src == first.src; };
+    const auto to = [&](LinkId l) { return t.links[l].dst == first.dst; };
+    if (std::ranges::all_of(limit.links, from))
+      for (const LinkId l : limit.links) out[l] = true;
+    if (std::ranges::all_of(limit.links, to))
+      for (const LinkId l : limit.links) in[l] = true;
+  }
+  std::map<double, std::vector<LinkId>> by_alpha;
+  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+    if (is_far(l) && out[l] && in[l] && fabric.through[l].empty()) by_alpha[t.links[l].alpha_us].push_back(l);
+  return by_alpha;
+}
+
+// A network of levels, which limits state at NICs only: what links of equal alpha join, from the least on, is a
+// switch. Leaves are above the ranks, and spines above these. Few links of a rank need none.
+void add_network(const Topology& t, const Groups& boxes, Fabric& fabric) {
+  constexpr std::size_t kFewLinksOfRank = 4;
+  const auto far = links_of_nics(t, boxes, fabric);
+  std::size_t count = 0;
+  for (const auto& [alpha, links] : far) count += links.size();
+  if (boxes.empty() || far.size() > 2 || count <= kFewLinksOfRank * t.ranks) return;
+  std::vector<int> above(t.ranks + fabric.switches.size(), -1);
+  const auto way_up = [&](int n) {
+    std::vector<Node> way = {n};
+    while (above[way.back()] >= 0) way.push_back(above[way.back()]);
+    return way;
+  };
+  for (const auto& [alpha, links] : far) {
+    std::vector<std::pair<int, int>> joined;
+    for (const LinkId l : links)
+      joined.emplace_back(way_up(t.links[l].src).back(), way_up(t.links[l].dst).back());
+    const bool last = alpha == far.rbegin()->first;
+    for (const std::vector<int>& group : components(static_cast<int>(above.size()), joined)) {
+      if (group.size() < 2) continue;
+      for (const int n : group) above[n] = static_cast<int>(above.size());
+      fabric.switches.push_back((last ? "network " : "leaf ") + std::to_string(above.size() - t.ranks));
+      above.push_back(-1);
+    }
+  }
+  for (const auto& [alpha, links] : far)
+    for (const LinkId l : links) {
+      std::vector<Node> up = way_up(t.links[l].src), down = way_up(t.links[l].dst);
+      while (up.size() > 1 && down.size() > 1 && up[up.size() - 2] == down[down.size() - 2]) {
+        up.pop_back();
+        down.pop_back();
+      }
+      up.insert(up.end(), down.rbegin() + 1, down.rend());
+      fabric.through[l].assign(up.begin() + 1, up.end() - 1);
+    }
+}
+
+// Are the ranks of each server joined within it, and switches without ranks, which there are, joined with those
+// of ranks alone? Then spines are above leaves, or a network above NICs.
+bool have_spines(const Parts& parts) {
+  const int ranks = parts.t.ranks, nodes = static_cast<int>(parts.near.size());
+  bool spines = false;
+  std::vector<std::pair<int, int>> within;
+  std::vector<std::size_t> box_of(ranks);
+  for (std::size_t b = 0; b < parts.boxes.size(); ++b)
+    for (const Rank r : parts.boxes[b]) box_of[r] = b;
+  const auto is_rank = [&](int n) { return n < ranks; };
+  for (int a = 0; a < nodes; ++a) {
+    const std::set<int>& near = parts.near[a];
+    const auto in_one_box = [&](int n) { return is_rank(n) && box_of[n] == box_of[*near.begin()]; };
+    if (is_rank(a)) {
+      for (const int b : near)
+        if (is_rank(b) && box_of[a] == box_of[b]) within.emplace_back(a, b);
+    } else if (std::ranges::none_of(near, is_rank)) {
+      spines = true;
+      for (const int leaf : near)
+        if (std::ranges::none_of(parts.near[leaf], is_rank)) return false;
+    } else if (std::ranges::all_of(near, in_one_box)) {
+      for (const int b : near) within.emplace_back(*near.begin(), b);
+    }
+  }
+  return spines && components(ranks, within).size() == parts.boxes.size();
+}
+
 }  // namespace
 
 std::vector<int> stops(const Parts& parts, LinkId l) {
@@ -78,6 +196,7 @@ std::vector<int> stops(const Parts& parts, LinkId l) {
 Parts parts_of(const Topology& t, DrawingWork& work) {
   Parts parts{.t = t, .fabric = fabric_of(t), .work = &work};
   parts.boxes = boxes_of(t, parts.fabric);
+  add_network(t, parts.boxes, parts.fabric);
   parts.near.resize(t.ranks + parts.switches());
   for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
     const std::vector<int> nodes = stops(parts, l);
@@ -86,6 +205,7 @@ Parts parts_of(const Topology& t, DrawingWork& work) {
       parts.near[nodes[i]].insert(nodes[i - 1]);
     }
   }
+  parts.has_spines = !parts.boxes.empty() && have_spines(parts);
   return parts;
 }
 

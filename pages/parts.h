@@ -4,9 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "pages/drawing_work.h"
+#include "pages/arrange.h"
 #include "pages/fabric.h"
-#include "pages/factors.h"
 
 namespace chorale {
 
@@ -17,6 +16,7 @@ struct Parts {
   std::vector<std::vector<Rank>> boxes = {};
   std::vector<std::set<int>> near = {};  // by rank and switch: what a link leads to without another between
   DrawingWork* work = nullptr;           // never null
+  bool has_spines = false;               // leaves or NICs of boxes, which switches without ranks join
   int switches() const { return static_cast<int>(fabric.switches.size()); }
 };
 

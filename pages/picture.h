@@ -21,9 +21,10 @@ struct PictureNode {
 struct Line {
   int a = 0, b = 0;           // nodes,
   Spot start = {}, end = {};  // and where it meets them: beside the middle of a wide switch
-  int bandwidth = 1;          // chunks a round, of the widest link over it; of direct links, their sum
-  bool there = false;         // links run from a to b,
-  bool back = false;          // from b to a
+  // Chunks per round of the cable, or of the widest link over it; of direct links, their sum.
+  int bandwidth = 1;
+  bool there = false;  // links run from a to b,
+  bool back = false;   // from b to a
   double bend = 0;     // how far its middle lies beside the straight line, to the left of a -> b on paper
   bool wraps = false;  // it goes round: drawn as a stub at each end,
   Spot out = {};       // as far as this out of a, and as far into b from the other side

@@ -20,12 +20,6 @@ struct Placed {
 // nearest rank; those over the same ranks share the width of these.
 Placed place_in_layers(const Parts&);
 
-// Are there more than four switches, each with ranks of its own, which are joined by switches alone?
-bool has_ranks_on_all_switches(const Parts&);
-
-// Such switches as the graph that they are, groups of a dragonfly on a circle, each with its ranks beside it.
-Placed place_on_switches(const Parts&);
-
 // Servers as boxes: around switches, or facing each other with the switches that join them in between, or as
 // the graph that they are. Requires boxes.
 Placed place_in_boxes(const Parts&);

@@ -12,8 +12,6 @@ function tick_of(span, most) {
   for (const times of [1, 2, 5, 10]) if (span / (power * times) <= most) return power * times;
 }
 
-const most_linear_steps = 40;
-
 function even_ticks(most, room) {
   const every = Math.max(1, Math.round(tick_of(most, room)));
   return Array.from({length: Math.floor(most / every) + 1}, (_, i) => i * every);
@@ -57,9 +55,8 @@ function draw_frontier(points, bound_of, chosen, choose) {
   const rates = points.flatMap(p => p.least ? [rate(p), least(p)] : [rate(p)]).concat(bound === null ? [] : [bound]);
   const span = Math.max(...rates) - Math.min(...rates) || Math.max(1, Math.max(...rates) / 4);
   const low = Math.max(0, Math.min(...rates) - 0.18 * span), high = Math.max(...rates) + 0.18 * span;
-  // From a few steps to hundreds the axis is logarithmic.
   const fewest = Math.max(1, Math.min(...points.map(p => p.steps)));
-  const logarithmic = most_steps > most_linear_steps && most_steps >= 10 * fewest;
+  const logarithmic = most_steps > 10 * fewest;  // more than a decade
   const x = logarithmic
       ? s => box.left + 12 + (box.right - box.left - 12) * Math.log(Math.max(s, fewest) / fewest) / Math.log(most_steps / fewest)
       : s => box.left + (box.right - box.left) * s / most_steps;

@@ -141,6 +141,14 @@ function last_step() {
   jump(now > starts[s] ? starts[s] : starts[Math.max(0, s - 1)]);
 }
 
+// "Lines, thin to wide: 50, 450 GB/s per direction. "
+function rates_in_words() {
+  const rates = [...new Set(cables.map(w => w.bandwidth))].sort((a, b) => a - b).map(units => gbs_of(units));
+  if (!machine.unit_gbs || rates.length === 0) return '';
+  if (rates.length === 1) return `Each line: ${rates[0]} GB/s per direction. `;
+  return `Lines, thin to wide: ${rates.length > 4 ? `${rates[0]} to ${rates.at(-1)}` : rates.join(', ')} GB/s per direction. `;
+}
+
 function say_what_it_is() {
   $('title').textContent = data.collective ? `${data.collective} on ${machine.name}` : machine.name;
   const limits = machine.limits ? `, ${counted(machine.limits, 'shared limit')}` : '';
@@ -151,7 +159,7 @@ function say_what_it_is() {
       'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
       (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
                                                     .filter(Boolean).join(' and ') + '. ' : '') +
-      (cables.some(w => w.wraps) ? 'Links with an open end wrap around. ' : '') +
+      rates_in_words() + (cables.some(w => w.wraps) ? 'Links with an open end wrap around. ' : '') +
       (machine.link_count > 0 && links.length === 0 ? 'Its links are too many to be drawn. ' : '') +
       (nodes.length === 0 ? 'Its ranks are too many to be drawn.' : '');
 }
