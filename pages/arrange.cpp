@@ -7,8 +7,6 @@
 #include <numeric>
 #include <optional>
 
-#include "pages/graphviz.h"
-
 namespace chorale {
 namespace {
 
@@ -169,8 +167,8 @@ Arrangement grid(const Graph& g, const Grid& grid) {
   return picture;
 }
 
-// Two halves whose nodes are all joined, and each with one of the other half, as the quads of a DGX-1: partners
-// stand mirrored.
+// Two halves whose nodes are all joined, and each with one of the other half, as the quads of a DGX-1:
+// partners stand mirrored.
 std::optional<Arrangement> two_halves(const Graph& g) {
   const int nodes = static_cast<int>(g.size()), half = nodes / 2;
   if (nodes % 2 != 0 || half < 3) return std::nullopt;

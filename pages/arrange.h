@@ -1,18 +1,14 @@
-// Where the nodes of a graph are drawn, so that one recognises what it is. A graph whose numbers show its shape
-// has a template: a circle of equal steps, rows and columns, two halves, rows joined straight down. Graphviz
-// lays out all others.
+// Where the nodes of a graph are drawn, so that one recognises what it is. A graph whose numbers show its
+// shape has a template: a circle of equal steps, rows and columns, two halves, rows joined straight down.
+// Graphviz lays out all others.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "pages/drawing_work.h"
-#include "pages/spot.h"
+#include "pages/graphviz.h"
 
 namespace chorale {
-
-// Simple and undirected: sorted neighbours of each node.
-using Graph = std::vector<std::vector<int>>;
 
 // An edge that goes round: drawn out of the picture at one node, and into it at the other.
 struct Wrap {

@@ -1,7 +1,7 @@
 // Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing
 // stands between more than two boxes they lie as the graph that they are; else one half of them is above and
 // one half upside down below, with the switches that join them in the middle and NICs on the sides that face.
-// What is too wide is tried again with ranks in two to four rows.
+// What is too wide is tried again with ranks in two rows.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,8 +18,9 @@ namespace {
 using Kind = PictureNode::Kind;
 
 constexpr double kNicsApart = 0.42;  // a NIC is 0.34 wide
+constexpr double kPadding = 1.1, kBoxesApart = 0.5;
 constexpr double kLeafFromSpine = 1.5;
-constexpr double kWidestBand = 18;  // of boxes: with more of it ranks go in more rows
+constexpr double kWidestBand = 18;  // of boxes: with more of it ranks go in two rows
 
 // One box: its ranks and its own switches, about (0, 0), the switches above the ranks. Ranks with direct
 // links are arranged as the graph of these links; others stand in `rows` rows.
@@ -35,10 +36,9 @@ class BoxInside {
     if (direct) {
       spots_ = arrange(g, *parts.work).spots;
     } else {
-      for (int i = 0; i < static_cast<int>(ranks.size());
-           ++i)  // rows in a stagger, so that lines pass between
-        spots_.push_back(
-            {.x = 1.1 * (i % across) + (i / across % 2 == 1 ? 0.55 : 0.0), .y = 1.1 * (i / across)});
+      const double step = rows == 1 ? 1.1 : 2 * kNicsApart;  // rows in a stagger, so that lines pass between
+      for (int i = 0; i < static_cast<int>(ranks.size()); ++i)
+        spots_.push_back({.x = step * (i % across) + (i / across % 2) * step / 2, .y = 1.1 * (i / across)});
     }
     bounds();
     const double mean = (left_ + right_) / 2, middle = (top_ + bottom_) / 2;
@@ -50,7 +50,7 @@ class BoxInside {
     for (std::size_t i = 0; i < switches.size(); ++i) spots_.push_back({.x = x[i], .y = ceiling});
     bounds();
   }
-  double width() const { return std::max(right_ - left_ + 1.3, least_); }
+  double width() const { return std::max(right_ - left_ + kPadding, least_); }
   double height() const { return bottom_ - top_ + 1.4; }
 
   // Its middle at (x, y), upside down or not.
@@ -93,21 +93,29 @@ class BoxInside {
   double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0;
 };
 
-// A switch belongs to a box if it is joined to ranks of that box alone; the others stand between.
+// A switch belongs to a box if it is joined to ranks of that box alone, and is a NIC of it if these are the
+// only ranks that it is joined to; the others stand between.
 class Boxes {
  public:
   explicit Boxes(const Parts& parts)
-      : parts_(parts), own_(parts.boxes.size()), box_of_(parts.near.size(), -1) {
+      : parts_(parts), own_(parts.boxes.size()), nics_(parts.boxes.size()), box_of_(parts.near.size(), -1) {
     for (std::size_t b = 0; b < parts.boxes.size(); ++b)
       for (Rank r : parts.boxes[b]) box_of_[r] = static_cast<int>(b);
     for (int s = parts.t.ranks; s < static_cast<int>(parts.near.size()); ++s) {
-      std::set<int> touched;
-      for (int n : parts.near[s]) touched.insert(box_of_[n]);
-      if (touched.size() == 1 && *touched.begin() >= 0)
-        own_[box_of_[s] = *touched.begin()].push_back(s);
-      else
+      std::set<int> boxes;
+      bool outside = false;
+      for (const int n : parts.near[s])
+        if (n < parts.t.ranks)
+          boxes.insert(box_of_[n]);
+        else
+          outside = true;
+      if (boxes.size() != 1)
         between_.push_back(s);
+      else
+        (outside ? nics_ : own_)[*boxes.begin()].push_back(s);
     }
+    for (std::size_t b = 0; b < own_.size(); ++b)
+      for (const int s : own_[b]) box_of_[s] = static_cast<int>(b);
   }
 
   Placed place() {
@@ -117,11 +125,12 @@ class Boxes {
       place_like_graph(p);
     else
       place_facing(p);
-    for (std::size_t b = 0; b < p.boxes.size(); ++b) p.boxes[b].name = "node " + std::to_string(b);
+    for (std::size_t b = 0; b < p.boxes.size(); ++b)
+      p.boxes[b].name = parts_.word_of_box + (" " + std::to_string(b));
     const auto [least, most] =
         std::minmax_element(parts_.boxes.begin(), parts_.boxes.end(),
                             [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    p.shape = counted(std::ssize(parts_.boxes), "node") + " of " + std::to_string(least->size()) +
+    p.shape = counted(std::ssize(parts_.boxes), parts_.word_of_box) + " of " + std::to_string(least->size()) +
               (least->size() < most->size() ? " to " + std::to_string(most->size()) : "");
     if (!between_.empty())
       p.shape += ", " + counted(std::ssize(between_), "switch", "switches") + " between them";
@@ -132,8 +141,9 @@ class Boxes {
   std::vector<BoxInside> insides(int rows) const {
     std::vector<BoxInside> result;
     for (std::size_t b = 0; b < parts_.boxes.size(); ++b)
-      result.emplace_back(parts_, parts_.boxes[b], own_[b], rows,
-                          std::ranges::count_if(parts_.boxes[b], [&](Rank r) { return leaves(r); }));
+      result.emplace_back(
+          parts_, parts_.boxes[b], own_[b], rows,
+          std::ssize(nics_[b]) + std::ranges::count_if(parts_.boxes[b], [&](Rank r) { return leaves(r); }));
     return result;
   }
 
@@ -142,27 +152,29 @@ class Boxes {
     const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
     std::vector<BoxInside> inside;
     std::array<double, 2> width = {};
-    for (int rows = 1; rows <= 4; ++rows) {  // lines pass between two rows, and only some between more
+    for (int rows = 1; rows <= 2; ++rows) {  // lines pass between two rows, and not three
       inside = insides(rows);
       width = {};
-      for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + 0.8;
+      for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + kBoxesApart;
       if (std::max(width[0], width[1]) <= kWidestBand) break;
     }
-    const double gap = between_.empty() ? 1.6 : parts_.has_spines ? 7.2 : 4.2;
+    const bool tiers = std::ranges::any_of(between_, [&](int s) { return is_leaf(s); });
+    const double gap = between_.empty() ? 1.6 : tiers ? 7.2 : 4.2;
     std::array<double, 2> left = {-width[0] / 2, -width[1] / 2};
     for (int b = 0; b < count; ++b) {
       const bool above = b < upper;
       const double y = (gap + inside[b].height()) / 2;
       double& at = left[above ? 0 : 1];
-      inside[b].put(p, at + (inside[b].width() + 0.8) / 2, above ? -y : y, !above);
-      at += inside[b].width() + 0.8;
+      inside[b].put(p, at + (inside[b].width() + kBoxesApart) / 2, above ? -y : y, !above);
+      at += inside[b].width() + kBoxesApart;
     }
     place_between(p, std::max(width[0], width[1]));
     // NICs on the sides that face, in the order of their ranks, about the middle of the box.
     for (int b = 0; b < count; ++b) {
-      std::vector<std::pair<double, Rank>> leaving;
+      std::vector<std::pair<double, int>> leaving;  // a NIC of a rank, or one that is a switch
       for (Rank r : parts_.boxes[b])
         if (leaves(r)) leaving.emplace_back(p.nodes[r].at.x, r);
+      for (const int s : nics_[b]) leaving.emplace_back(mean_of_near(p, s), s);
       std::sort(leaving.begin(), leaving.end());
       double before = -1e300, moved = 0;
       for (auto& [at, r] : leaving) {
@@ -174,35 +186,46 @@ class Boxes {
     }
   }
 
-  // Switches over ranks of one half are near it where spines join them; the row of the others is in the middle.
+  // Switches over ranks of one half are near it where spines join them; the row of the others is in the
+  // middle.
   void place_between(Placed& p, double wide) const {
     std::vector<int> middle, leaves_above, leaves_below;
     for (const int s : between_) {
-      const int first = *parts_.near[s].begin();
-      const bool leaf = parts_.has_spines && first < parts_.t.ranks;
-      (!leaf ? middle : p.nodes[first].at.y < 0 ? leaves_above : leaves_below).push_back(s);
+      const double y = p.nodes[*parts_.near[s].begin()].at.y;
+      (!is_leaf(s) ? middle : y < 0 ? leaves_above : leaves_below).push_back(s);
     }
     place_row(p, leaves_above, wide, -kLeafFromSpine);
     place_row(p, leaves_below, wide, kLeafFromSpine);
     place_row(p, middle, wide, 0);
   }
 
+  // Has it ranks, and others between boxes join it?
+  bool is_leaf(int s) const {
+    return *parts_.near[s].begin() < parts_.t.ranks && *parts_.near[s].rbegin() >= parts_.t.ranks;
+  }
+
+  // Of the ranks, or of switches that have their places.
+  double mean_of_near(const Placed& p, int s) const {
+    double sum = 0, count = 0;
+    for (const int n : parts_.near[s])
+      if (n < parts_.t.ranks || *parts_.near[s].begin() >= parts_.t.ranks) sum += p.nodes[n].at.x, ++count;
+    return sum / count;
+  }
+
   // In the order of the means of what they join, spread over the whole width, so that few lines cross.
   void place_row(Placed& p, const std::vector<int>& row, double wide, double y) const {
     std::vector<std::pair<double, int>> by_mean;
     for (const int s : row) {
-      double sum = 0;
-      for (const int n : parts_.near[s]) sum += p.nodes[n].at.x;
       // Rounded to hundredths: means that differ by rounding errors are equal, and the number of the switch
       // decides.
-      by_mean.emplace_back(std::round(100 * sum / static_cast<double>(parts_.near[s].size())), s);
+      by_mean.emplace_back(std::round(100 * mean_of_near(p, s)), s);
     }
     std::ranges::sort(by_mean);
     const std::vector<double> x = evenly(-wide / 2, wide / 2, by_mean.size(), 1.3);
     for (std::size_t i = 0; i < by_mean.size(); ++i) {
       PictureNode& node = p.nodes[by_mean[i].second];
       node.at = {.x = x[i], .y = y};
-      node.width = 1.1;
+      node.width = x.size() < 2 ? 1.7 : std::clamp(x[1] - x[0] - 0.2, 1.1, 1.7);
     }
   }
 
@@ -233,8 +256,8 @@ class Boxes {
       if (leaves(r)) add_nic(p, r, at_border(p, r));
   }
 
-  // Is the rank joined to another box, by a link or a switch of both? Its lines then leave the box at a NIC. A
-  // switch of its box alone that leads outside is one itself.
+  // Is the rank joined to another box, by a link or a switch of both? Its lines then leave the box at a NIC.
+  // A switch of its box alone that leads outside is one itself.
   bool leaves(Rank r) const {
     const auto is_here = [&](int n) { return box_of_[n] == box_of_[r]; };
     return std::ranges::any_of(parts_.near[r], [&](int n) {
@@ -270,18 +293,22 @@ class Boxes {
     return at;
   }
 
-  // A NIC exists in the picture only: a node after the switches, in the box of its rank.
-  static void add_nic(Placed& p, Rank r, const Spot& at) {
+  // A NIC that is no switch exists in the picture only: a node after the switches, in the box of its rank.
+  void add_nic(Placed& p, int r, const Spot& at) const {
+    if (r >= parts_.t.ranks) {
+      p.nodes[r] = {.kind = Kind::Nic, .name = p.nodes[r].name, .at = at, .width = 0.34, .height = 0.34};
+      return;
+    }
     p.nic_of[r] = static_cast<int>(p.nodes.size());
-    p.nodes.push_back(
-        {.kind = Kind::Nic, .name = "NIC of " + std::to_string(r), .at = at, .width = 0.34, .height = 0.34});
+    p.nodes.push_back({.kind = Kind::Nic, .name = "NIC", .at = at, .width = 0.34, .height = 0.34});
     p.box_of.push_back(p.box_of[r]);
   }
 
   const Parts& parts_;
-  std::vector<std::vector<int>> own_;  // switches, by box
-  std::vector<int> box_of_;            // by rank and switch; -1: in none
-  std::vector<int> between_ = {};      // switches
+  std::vector<std::vector<int>> own_;   // switches, by box
+  std::vector<std::vector<int>> nics_;  // likewise
+  std::vector<int> box_of_;             // by rank and switch; -1: in none
+  std::vector<int> between_ = {};       // switches
 };
 
 }  // namespace

@@ -77,8 +77,8 @@ Placed spread(const Parts& parts) {
   return p;
 }
 
-// Switches that are joined to switches (trunks) decide first: above the ranks they stand in layers, and beside
-// each other, as in a dragonfly, anywhere. Then boxes; then the number of switches.
+// Switches that are joined to switches (trunks) decide first: above the ranks they stand in layers, and
+// beside each other, as in a dragonfly, anywhere. Then boxes; then the number of switches.
 Placed place(const Parts& parts) {
   const int ranks = parts.t.ranks;
   const bool direct =

@@ -81,15 +81,36 @@ void drop(std::vector<std::vector<int>>& through, const std::set<int>& which) {
   for (std::vector<int>& way : through) std::erase_if(way, [&](int s) { return which.contains(s); });
 }
 
+// An importer makes two of a node that switches, "X out" and "X in", so that no route turns back there; and
+// of a network one into each server. In the picture they are one.
+std::map<int, int> twins_by_label(const Topology& t) {
+  std::map<int, int> twin;
+  Node network = -1;
+  for (Node n = t.ranks; n < static_cast<Node>(t.labels.size()); ++n) {
+    const std::string &name = t.labels[n].name, &before = t.labels[n - 1].name;
+    if (t.labels[n].kind == "network" && network >= 0)
+      twin[n] = network;
+    else if (t.labels[n].kind == "network")
+      network = n;
+    else if (name.ends_with(" in") && name.substr(0, name.size() - 3) + " out" == before)
+      twin[n] = n - 1;
+  }
+  return twin;
+}
+
 // The egress and the ingress switch of a box, found separately: the ranks of one only send into it, those of
 // the other only receive.
-void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& through) {
+std::map<int, int> one_way_twins(const Topology& t, const std::vector<std::vector<int>>& through) {
   const std::map<int, Sides> sides = sides_of(t, through);
   std::map<int, int> twin;
   for (const auto& [a, of_a] : sides)
     for (const auto& [b, of_b] : sides)
       if (a < b && of_a.in != of_a.out && of_a.in == of_b.out && of_a.out == of_b.in && !twin.contains(a))
         twin[b] = a;
+  return twin;
+}
+
+void join_twins(const std::map<int, int>& twin, std::vector<std::vector<int>>& through) {
   for (std::vector<int>& way : through)
     for (int& s : way)
       if (const auto found = twin.find(s); found != twin.end()) s = found->second;
@@ -109,35 +130,43 @@ void number_equal_names(std::vector<std::string>& names) {
     if (times[name] > 1) name += std::to_string(next[name]++);
 }
 
-// The switches at the ends of the cables; nothing if there are none, or if the cables of some link are not a path
-// from its source to its destination.
+// The switches at the ends of the cables; nothing if there are none, or if the cables of some link are not a
+// path from its source to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
   // [link] -> where its cable from a node leads.
   std::vector<std::map<Node, Node>> next(t.links.size());
   for (const SharedLimit& limit : t.limits)
     if (limit.cables.size() == 1)
       for (LinkId l : limit.links) next[l].emplace(limit.cables[0].src, limit.cables[0].dst);
-  Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
-  std::map<Node, Node> number;
+  std::vector<std::vector<Node>> through(t.links.size());
   for (std::size_t l = 0; l < t.links.size(); ++l) {
     if (next[l].empty()) continue;  // a link of its own
-    std::vector<Node> way;
+    std::vector<Node>& way = through[l];
     for (Node at = t.links[l].src; next[l].contains(at) && way.size() <= next[l].size();)
       way.push_back(at = next[l][at]);
     if (way.size() != next[l].size() || way.size() < 2 || way.back() != t.links[l].dst) return std::nullopt;
     way.pop_back();
-    for (Node n : way) {
-      if (n < t.ranks) return std::nullopt;
+    if (std::ranges::any_of(way, [&](Node n) { return n < t.ranks; })) return std::nullopt;
+  }
+  std::map<Node, Node> twin = twins_by_label(t);
+  join_twins(twin, through);
+  twin.merge(one_way_twins(t, through));
+  join_twins(twin, through);
+  Fabric fabric{.through = through};
+  std::map<Node, Node> number;
+  for (std::vector<Node>& way : fabric.through)
+    for (Node& n : way) {
       const auto [found, fresh] = number.emplace(n, t.ranks + static_cast<int>(number.size()));
       const std::string kind = node_kind(t, n);
       if (fresh)
         fabric.switches.push_back(kind + (kind.find(' ') == kind.npos ? "" : " ") +
                                   std::to_string(n - t.ranks));
-      fabric.through[l].push_back(found->second);
+      n = found->second;
     }
-  }
   if (number.empty()) return std::nullopt;
   for (Rank r = 0; r < t.ranks; ++r) number.emplace(r, r);
+  for (const auto& [gone, other] : twin)
+    if (number.contains(other)) number.emplace(gone, number.at(other));
   for (const SharedLimit& limit : t.limits)
     if (limit.cables.size() == 1 && number.contains(limit.cables[0].src) &&
         number.contains(limit.cables[0].dst))
@@ -183,7 +212,7 @@ Fabric fabric_of(const Topology& t) {
   }
 
   // Before the test: twins are tested as the one switch that they are.
-  join_one_way_twins(t, through);
+  join_twins(one_way_twins(t, through), through);
   for (bool again = true; again;) {  // a switch less leaves others with other sides
     std::set<int> none;
     for (const auto& [s, sides] : sides_of(t, through))

@@ -1,6 +1,6 @@
-// The program is called and not its library: pages need no more to be built, a fault in it leaves a circle, and
-// the library loads Pango, Cairo and X11. A call takes some 30 ms and half a second at most. The graph is in the
-// command, as a here-document of numbers.
+// The program is called and not its library: pages need no more to be built, a fault in it leaves a circle,
+// and the library loads Pango, Cairo and X11. A call takes some 30 ms and half a second at most. The graph is
+// in the command, as a here-document of numbers.
 #include "pages/graphviz.h"
 
 #include <algorithm>

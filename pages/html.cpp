@@ -91,7 +91,7 @@ json picture_json(const Picture& picture, bool with_cables) {
   const std::vector<Node>& nodes = picture.nodes;
   std::vector<std::string> names;
   for (const Node& n : nodes)
-    names.push_back(n.kind == Node::Kind::Switch ? clipped(n.name, kMaxNameBytes) : "");
+    names.push_back(n.kind == Node::Kind::Rank ? "" : clipped(n.name, kMaxNameBytes));
   json made = {{"shape", picture.shape}, {"width", picture.width}, {"height", picture.height}};
   made["nodes"] = {{"kind", numbers(nodes, [](const Node& n) { return static_cast<int>(n.kind); })},
                    {"name", column(names)},

@@ -55,8 +55,8 @@ void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
     }
 }
 
-// Where a line from `to` meets the node: a switch at its upper or lower side, so that lines to another row pass
-// none of its own.
+// Where a line from `to` meets the node: a switch at its upper or lower side, so that lines to another row
+// pass none of its own.
 Spot meets(const PictureNode& node, const Spot& to) {
   const double reach = std::max(0.0, node.width / 2 - 0.25);
   if (node.kind != Kind::Switch || std::abs(to.y - node.at.y) < node.height / 2) return node.at;

@@ -12,7 +12,6 @@ function objects(columns, in_thousandths, rising) {
 const kinds = ['rank', 'switch', 'nic'];
 const nodes = objects(picture.nodes, ['x', 'y', 'width', 'height'], []);
 nodes.forEach((node, n) => { node.kind = kinds[node.kind]; if (node.kind === 'rank') node.name = String(n); });
-nodes.filter(node => node.kind === 'nic').forEach(node => { node.name = 'NIC'; });
 const cables = objects(picture.lines, ['from_x', 'from_y', 'to_x', 'to_y', 'bend', 'out_x', 'out_y'], ['a', 'b']).map(w => {
   const end = (n, dx, dy) => ({x: nodes[n].x + dx, y: nodes[n].y + dy, name: nodes[n].name});
   const from = end(w.a, w.from_x, w.from_y), to = end(w.b, w.to_x, w.to_y), out = {x: w.out_x, y: w.out_y};
@@ -92,8 +91,9 @@ function text_in(node, parent) {
 function draw_machine() {
   const svg = $('machine');
   svg.setAttribute('viewBox', `0 0 ${picture.width * unit} ${picture.height * unit}`);
-  svg.style.minWidth = `${Math.round(picture.width * 20)}px`;  // numbers stay legible: it scrolls where there is less room
+  svg.style.minWidth = `${Math.round(picture.width * 18)}px`;  // numbers stay legible: it scrolls where there is less room
   svg.style.maxWidth = `${Math.round(picture.width * 80)}px`;
+  new ResizeObserver(([{target}]) => { $('scrolls').hidden = target.scrollWidth <= target.clientWidth; }).observe(svg.parentElement);
   const boxes = make('g', {}, svg);
   for (const [name, left, top, right, bottom, below] of picture.boxes) {
     make('rect', {x: left * unit, y: top * unit, width: (right - left) * unit, height: (bottom - top) * unit, rx: 8,

@@ -39,35 +39,14 @@ Groups joined_below(const Topology& t, double alpha_us) {
   return components(t.ranks, near);
 }
 
-// Has each rank of a group a link to each other one?
-bool are_complete(const Topology& t, const Groups& groups) {
-  std::vector<int> group_of(t.ranks);
-  std::size_t pairs = 0;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Rank r : groups[g]) group_of[r] = static_cast<int>(g);
-    pairs += groups[g].size() * (groups[g].size() - 1);
-  }
-  std::set<std::pair<Rank, Rank>> linked;
-  for (const Link& l : t.links)
-    if (group_of[l.src] == group_of[l.dst]) linked.insert({l.src, l.dst});
-  return linked.size() == pairs;
-}
-
-// Servers: what is joined by links with less alpha than the most, or, of several such borders, the first that
-// makes all ranks of a server neighbours; or what is on one of several equal switches, if every rank is on one
-// of these: of several such partitions of the ranks, that of the switches with the most bandwidth.
+// Servers: what is joined by links with less alpha than others, at the border of the least alpha that makes
+// groups of all ranks; or what is on one of several equal switches, if every rank is on one of these: of
+// several such partitions of the ranks, that of the switches with the most bandwidth.
 Groups boxes_of(const Topology& t, const Fabric& fabric) {
-  std::set<double, std::greater<>> alphas;
+  std::set<double> alphas;
   for (const Link& l : t.links) alphas.insert(l.alpha_us);
-  Groups by_alpha;
-  for (const double alpha : alphas) {
-    Groups groups = joined_below(t, alpha);
-    if (!are_boxes(groups)) continue;
-    const bool complete = are_complete(t, groups);
-    if (by_alpha.empty() || complete) by_alpha = std::move(groups);
-    if (complete) break;
-  }
-  if (!by_alpha.empty()) return by_alpha;
+  for (const double alpha : alphas)
+    if (Groups groups = joined_below(t, alpha); are_boxes(groups)) return groups;
 
   std::vector<std::set<Rank>> on(fabric.switches.size());
   std::vector<int> bandwidth(fabric.switches.size(), 0);
@@ -92,8 +71,8 @@ Groups boxes_of(const Topology& t, const Fabric& fabric) {
   return {};
 }
 
-// The links between servers that no switch was found for and that share a limit at both of their ends, as those
-// of NICs do; by alpha.
+// The links between servers that no switch was found for and that share a limit at both of their ends, as
+// those of NICs do; by alpha.
 std::map<double, std::vector<LinkId>> links_of_nics(const Topology& t, const Groups& boxes,
                                                     const Fabric& fabric) {
   std::vector<int> box_of(t.ranks);
@@ -102,10 +81,10 @@ std::map<double, std::vector<LinkId>> links_of_nics(const Topology& t, const Gro
   const auto is_far = [&](LinkId l) { return box_of[t.links[l].src] != box_of[t.links[l].dst]; };
   std::vector<bool> out(t.links.size()), in(t.links.size());
   for (const SharedLimit& limit : t.limits) {
-    if (!std::ranges::all_of(limit.links, is_far)) continue;
+    if (limit.links.empty() || !std::ranges::all_of(limit.links, is_far)) continue;
     const Link& first = t.links[limit.links.front()];
-    const auto from = [&](LinkId l) { return t.links[l].src == first.src; };
-    const auto to = [&](LinkId l) { return t.links[l].dst == first.dst; };
+    const auto from = [&](LinkId l) { return box_of[t.links[l].src] == box_of[first.src]; };
+    const auto to = [&](LinkId l) { return box_of[t.links[l].dst] == box_of[first.dst]; };
     if (std::ranges::all_of(limit.links, from))
       for (const LinkId l : limit.links) out[l] = true;
     if (std::ranges::all_of(limit.links, to))
@@ -117,14 +96,19 @@ std::map<double, std::vector<LinkId>> links_of_nics(const Topology& t, const Gro
   return by_alpha;
 }
 
-// A network of levels, which limits state at NICs only: what links of equal alpha join, from the least on, is a
-// switch. Leaves are above the ranks, and spines above these. Few links of a rank need none.
+// A network of levels, which limits state at NICs only: what links of equal alpha join, from the least on, is
+// a switch. Leaves are above the ranks, and spines above these. Few links of a rank need none.
 void add_network(const Topology& t, const Groups& boxes, Fabric& fabric) {
   constexpr std::size_t kFewLinksOfRank = 4;
-  const auto far = links_of_nics(t, boxes, fabric);
+  auto far = links_of_nics(t, boxes, fabric);
+  while (far.size() > 2) {  // all but the nearest go over one network
+    const auto second = std::next(far.begin());
+    far.rbegin()->second.insert(far.rbegin()->second.end(), second->second.begin(), second->second.end());
+    far.erase(second);
+  }
   std::size_t count = 0;
   for (const auto& [alpha, links] : far) count += links.size();
-  if (boxes.empty() || far.size() > 2 || count <= kFewLinksOfRank * t.ranks) return;
+  if (boxes.empty() || count <= kFewLinksOfRank * t.ranks) return;
   std::vector<int> above(t.ranks + fabric.switches.size(), -1);
   const auto way_up = [&](int n) {
     std::vector<Node> way = {n};
@@ -155,8 +139,8 @@ void add_network(const Topology& t, const Groups& boxes, Fabric& fabric) {
     }
 }
 
-// Are the ranks of each server joined within it, and switches without ranks, which there are, joined with those
-// of ranks alone? Then spines are above leaves, or a network above NICs.
+// Are the ranks of each server joined within it, and switches without ranks, which there are, joined with
+// those of ranks alone? Then spines are above leaves, or a network above NICs.
 bool have_spines(const Parts& parts) {
   const int ranks = parts.t.ranks, nodes = static_cast<int>(parts.near.size());
   bool spines = false;
@@ -196,6 +180,9 @@ std::vector<int> stops(const Parts& parts, LinkId l) {
 Parts parts_of(const Topology& t, DrawingWork& work) {
   Parts parts{.t = t, .fabric = fabric_of(t), .work = &work};
   parts.boxes = boxes_of(t, parts.fabric);
+  std::set<double> alphas;
+  for (const Link& l : t.links) alphas.insert(l.alpha_us);
+  if (alphas.size() > 2) parts.word_of_box = "group";
   add_network(t, parts.boxes, parts.fabric);
   parts.near.resize(t.ranks + parts.switches());
   for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {

@@ -16,6 +16,7 @@ struct Parts {
   std::vector<std::vector<Rank>> boxes = {};
   std::vector<std::set<int>> near = {};  // by rank and switch: what a link leads to without another between
   DrawingWork* work = nullptr;           // never null
+  const char* word_of_box = "node";      // "group" where latencies have several borders
   bool has_spines = false;               // leaves or NICs of boxes, which switches without ranks join
   int switches() const { return static_cast<int>(fabric.switches.size()); }
 };

@@ -157,8 +157,7 @@ function say_what_it_is() {
   const has = kind => nodes.some(node => node.kind === kind);
   $('legend').textContent = (data.points.length ? 'Green around a rank: the part of its output that has arrived. A dot is a chunk, ' +
       'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
-      (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
-                                                    .filter(Boolean).join(' and ') + '. ' : '') +
+      (has('switch') ? 'Grey: switches. ' : '') + (has('nic') ? 'Small squares: NICs, or switches in front of them. ' : '') +
       rates_in_words() + (cables.some(w => w.wraps) ? 'Links with an open end wrap around. ' : '') +
       (machine.link_count > 0 && links.length === 0 ? 'Its links are too many to be drawn. ' : '') +
       (nodes.length === 0 ? 'Its ranks are too many to be drawn.' : '');

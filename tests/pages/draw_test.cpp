@@ -10,6 +10,7 @@
 
 #include "pages/fabric.h"
 #include "topology/builders.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -252,6 +253,45 @@ TEST(Picture, ServersAreBoxesWithNics) {
     const Spot& at = p.nodes[r].at;
     EXPECT_TRUE(at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.bottom) << r;
   }
+}
+
+// Two units of two nodes: a NIC of each rank on the leaf of its rail, which is one of eight of its unit;
+// routes of a rail go over its leaf alone, and those to the other unit over all that joins the leaves.
+TEST(Picture, RailsHaveLeavesAndSpines) {
+  const Topology t = flatten(load_topology("rail:2x2"));
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "4 groups of 8, 17 switches between them");
+  expect_sound(t, p);
+  EXPECT_EQ(p.boxes.size(), 4u);
+  EXPECT_EQ(count(p, Kind::Nic), 32);
+  EXPECT_EQ(p.lines.size(), 32u + 32 + 32 + 16);  // to NVSwitches, NICs, leaves, the spines
+  EXPECT_EQ(p.routes[find_link(t, 0, 8)].size(), 4u);
+  EXPECT_EQ(p.routes[find_link(t, 0, 16)].size(), 6u);
+}
+
+// Each two dies of an MI250 node share a NIC, which is a switch of one way out and one in: one square.
+TEST(Picture, NicsOfSeveralRanksAreOne) {
+  const Topology t = flatten(named_topology("mi250:2"));
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "2 nodes of 16, 1 switch between them");
+  expect_sound(t, p);
+  EXPECT_EQ(count(p, Kind::Nic), 16);
+  EXPECT_EQ(count(p, Kind::Switch), 1);
+}
+
+// A trunk has the rate of its cable, and not of the widest link over it: of two switches with four ranks
+// each, joined by a cable of three.
+TEST(Picture, CablesHaveTheirRates) {
+  Topology t{.name = "two switches", .ranks = 8, .switches = 2};
+  const auto connect = [&](Node a, Node b, int bandwidth) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+    t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
+  };
+  for (Rank r = 0; r < 8; ++r) connect(r, 8 + r / 4, 1);
+  connect(8, 9, 3);
+  const Picture p = picture_of(flatten(t));
+  ASSERT_EQ(p.lines.size(), 9u);
+  for (const Line& line : p.lines) EXPECT_EQ(line.bandwidth, line.a >= 8 ? 3 : 1);
 }
 
 // Four leaves with two ranks each under two spines.
