@@ -32,6 +32,7 @@
 #include "ir/error.h"
 #include "ir/frontier.h"
 #include "ir/schedule.h"
+#include "ir/undominated.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -344,9 +345,10 @@ class BestComposed {
       if (wrong.front().kind == Fault::Kind::Order) return;  // other steps, and ranks add up in another order
       throw std::logic_error("a schedule composed of sound ones is wrong: " + outline);
     }
-    std::erase_if(points_,
-                  [&](const ComposedPoint& other) { return dominates(point.cost, other.point.cost); });
-    points_.push_back({.point = std::move(point), .outline = outline});
+    keep_undominated(points_, ComposedPoint{.point = std::move(point), .outline = outline},
+                     [](const ComposedPoint& a, const ComposedPoint& b) {
+                       return is_as_good(a.point.cost, b.point.cost);
+                     });
     if (question_.found) question_.found(points_);
   }
 
@@ -357,9 +359,8 @@ class BestComposed {
 
  private:
   bool is_beaten(const Cost& cost) const {
-    return std::ranges::any_of(points_, [&](const ComposedPoint& other) {
-      return other.point.cost == cost || dominates(other.point.cost, cost);
-    });
+    return std::ranges::any_of(
+        points_, [&](const ComposedPoint& other) { return is_as_good(other.point.cost, cost); });
   }
 
   const ComposeQuestion& question_;

@@ -27,6 +27,7 @@
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
 #include "ir/collective.h"
+#include "ir/undominated.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -522,9 +523,9 @@ class Construction::Engine {
     const KeptCost cost{.steps = point.cost.steps,
                         .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
     if (cost.steps > question_.max_steps || !is_better(cost.steps, cost.rate, large)) return;
-    std::erase_if(
-        kept_, [&](const KeptCost& other) { return other.steps >= cost.steps && other.rate >= cost.rate; });
-    kept_.push_back(cost);
+    keep_undominated(kept_, cost, [](const KeptCost& a, const KeptCost& b) {
+      return a.steps <= b.steps && a.rate <= b.rate;
+    });
     best_rate_ = std::min(best_rate_, cost.rate);
     (*found_)(std::move(point));
   }

@@ -10,15 +10,15 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/renumbering.h"
+#include "ir/undominated.h"
 
 namespace chorale {
 namespace {
 
 // Does it have one that is as good?
 bool has_as_good(const Result& result, const Point& point) {
-  return std::ranges::any_of(result.points, [&](const Point& ours) {
-    return ours.cost.steps <= point.cost.steps && compare_rate(ours.cost, point.cost) <= 0;
-  });
+  return std::ranges::any_of(result.points,
+                             [&](const Point& ours) { return is_as_good(ours.cost, point.cost); });
 }
 
 bool covers(const Result& one, const Result& other) {
@@ -81,17 +81,13 @@ bool join(Result& result, const Result& other, const Verifiers& verifiers) {
     result.claims.push_back(claim);
     more = true;
   }
-  std::vector<Point> added;
+  // A point beyond its frontier is the fastest at some size, and stays; a point that is dominated now is not.
+  const auto as_good = [](const Point& a, const Point& b) {
+    return (!a.on_frontier || b.on_frontier) && is_as_good(a.cost, b.cost);
+  };
   for (const Point& point : other.points)
-    if (point.on_frontier && !has_as_good(result, point)) added.push_back(point);
-  if (added.empty()) return more;
-  // A point beyond its frontier is the fastest at some size; a point that is dominated now is not.
-  std::erase_if(result.points, [&](const Point& ours) {
-    return ours.on_frontier &&
-           std::ranges::any_of(added, [&](const Point& theirs) { return dominates(theirs.cost, ours.cost); });
-  });
-  result.points.insert(result.points.end(), added.begin(), added.end());
-  return true;
+    if (point.on_frontier && keep_undominated(result.points, point, as_good)) more = true;
+  return more;
 }
 
 // The best one with the additions of the others, marked anew; nullopt: there are none.

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ir/undominated.h"
+
 namespace chorale {
 namespace {
 
@@ -14,12 +16,9 @@ using Least = std::map<int, std::set<NodeSetLoads>>;
 
 // Only vectors that no other one dominates are kept.
 void keep_least(std::set<NodeSetLoads>& kept, NodeSetLoads loads) {
-  const auto dominates = [](const NodeSetLoads& a, const NodeSetLoads& b) {
-    return std::ranges::equal(a, b, [](int x, int y) { return x <= y; });
-  };
-  if (std::ranges::any_of(kept, [&](const NodeSetLoads& k) { return dominates(k, loads); })) return;
-  std::erase_if(kept, [&](const NodeSetLoads& k) { return dominates(loads, k); });
-  kept.insert(std::move(loads));
+  keep_undominated(kept, std::move(loads), [](const NodeSetLoads& a, const NodeSetLoads& b) {
+    return std::ranges::equal(a, b, std::ranges::less_equal());
+  });
 }
 
 // A set of the nodes of a box, as flags.

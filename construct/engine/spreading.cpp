@@ -38,6 +38,7 @@
 #include "graph/paths.h"
 #include "ir/collective.h"
 #include "ir/topology.h"
+#include "ir/undominated.h"
 
 namespace chorale {
 namespace {
@@ -452,11 +453,8 @@ void keep_undominated(std::vector<Schedule>& best, Schedule schedule) {
   const auto as_good = [](const Schedule& a, const Schedule& b) {
     return a.steps.size() <= b.steps.size() && total_rounds(a) <= total_rounds(b);
   };
-  if (std::ranges::any_of(best, [&](const Schedule& other) { return as_good(other, schedule); })) return;
-  std::erase_if(best, [&](const Schedule& other) { return as_good(schedule, other); });
-  const auto place = std::ranges::upper_bound(best, schedule.steps.size(), {},
-                                              [](const Schedule& s) { return s.steps.size(); });
-  best.insert(place, std::move(schedule));
+  if (keep_undominated(best, std::move(schedule), as_good))
+    std::ranges::sort(best, {}, [](const Schedule& s) { return s.steps.size(); });
 }
 
 std::vector<Schedule> spread(const Topology& topology, const Collective& copies, WorkBudget& effort) {
