@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import tempfile
 
-MACHINES = ("ring:6", "ring:8", "line:8", "full:8", "dgx1", "hypercube:3", "mesh:2x4", "torus:3x3", "dgx-a100:2")
+MACHINES = ("ring:6", "ring:8", "line:8", "full:8", "dgx1", "hypercube:3", "mesh:2x4", "torus:3x3", "dgx-a100:2 --line-rates")
 ORDERS = (("free", ["--allow-disagreement"]), ("agreed", []), ("fixed", ["--order", "fixed"]))
 
 
@@ -37,7 +37,7 @@ def main():
     for machine in MACHINES:
         for order, words in ORDERS:
             with tempfile.NamedTemporaryFile(suffix=".json") as file:
-                done = subprocess.run([options.chorale, "frontier", machine, "allreduce", *words, "--max-chunks", str(options.max_chunks),
+                done = subprocess.run([options.chorale, "frontier", *machine.split(), "allreduce", *words, "--max-chunks", str(options.max_chunks),
                                        "--conflicts", str(options.conflicts), "--time-limit", f"{options.seconds}s", "-q", "--json", file.name],
                                       check=False)
                 if done.returncode not in (0, 3):

@@ -95,8 +95,8 @@ struct Message {  // help, version, or the answer to a shell: print and stop
 };
 
 struct TopologyCommand {
-  enum class Form { Text, Dot, Json, Levels };
-  std::string name = {};  // empty: list the machines
+  enum class Form { Text, Dot, Json, Levels, Facts };
+  std::string name = {};  // empty: list the machines, or the facts of hardware
   MachineChanges changes = {};
   Form form = Form::Text;
   std::string html = {};  // where to draw it, if anywhere

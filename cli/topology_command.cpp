@@ -26,6 +26,7 @@
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "library/groups.h"
+#include "topology/hardware/facts.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -96,6 +97,34 @@ std::string known_topologies() {
   return table(rows, "lll");
 }
 
+// The table of facts (topology/hardware/facts.h), a source beside each number.
+std::string known_facts() {
+  const auto number = [](double value) { return value == 0 ? "" : fmt::format("{:g}", value); };
+  TableRows links = {{"link", "line GB/s", "GB/s", "step us", "source"}};
+  for (const LinkFacts& link : link_table())
+    links.push_back({link.name, number(link.line_gbs), number(link.gbs), number(link.step_us), link.source});
+  TableRows gpus = {{"GPU", "links", "of", "PCI", "NIC Gb/s", "call us", "share by switch", "source"}};
+  for (const GpuFacts& gpu : gpu_table())
+    gpus.push_back({gpu.name, number(gpu.links), gpu.link, number(gpu.pci), number(gpu.nic_gbits),
+                    number(gpu.call_us), *gpu.nvswitch == 0 ? "" : number(switch_facts(gpu.nvswitch).share),
+                    gpu.source});
+  TableRows switches = {{"switch", "can", "share", "source"}};
+  for (const SwitchFacts& each : switch_table())
+    switches.push_back({each.name, in_words(each.abilities), number(each.share), each.source});
+  TableRows networks = {{"network", "part of line", "step us", "source"}};
+  for (const NetworkFacts& each : network_table())
+    networks.push_back({each.name, number(each.part), number(each.step_us), each.source});
+  TableRows pci = {{"PCI x16", "line GB/s", "GB/s", "loads", "stores", "source"}};
+  for (const PciFacts& each : pci_table())
+    pci.push_back({fmt::format("{}, {:g} GT/s", each.generation, each.gigatransfers), number(each.line_gbs),
+                   number(each.gbs), number(each.peer_read_gbs), number(each.peer_write_gbs), each.source});
+  TableRows sockets = {{"between CPUs", "GB/s", "source"}};
+  for (const SocketFacts& each : socket_table())
+    sockets.push_back({each.name, number(each.gbs), each.source});
+  return table(links, "lrrrl") + "\n" + table(gpus, "lrlrrrrl") + "\n" + table(switches, "llrl") + "\n" +
+         table(networks, "lrrl") + "\n" + table(pci, "lrrrrl") + "\n" + table(sockets, "lrl");
+}
+
 // Which of a machine's routes the search uses where there are too many for all (topology/switches.h). Fewer
 // routes may cost schedules, and never make a bound wrong: bounds are over all of them.
 std::string ways_in_words(const Topology& topology) {
@@ -154,6 +183,7 @@ std::string levels_as_json(const std::string& spec_or_file, const MachineChanges
 // Text, DOT and JSON have the machine as described, with its switches; the page has the routes between ranks
 // (to_page flattens), as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
+  if (command.form == TopologyCommand::Form::Facts) return {.text = known_facts()};
   if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
@@ -169,6 +199,7 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
     case TopologyCommand::Form::Levels:
       outcome.document = levels_as_json(command.name, command.changes);
       break;
+    case TopologyCommand::Form::Facts:
     case TopologyCommand::Form::Text:
       outcome.text = describe(topology) + ways_in_words(topology) + describe(levels);
       break;
@@ -181,6 +212,9 @@ namespace {
 void list_options(CLI::App* sub, Command& parsed) {
   CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
   list->final_callback([&parsed] { parsed = TopologyCommand(); });
+  CLI::App* const facts =
+      sub->add_subcommand("facts", "What links, GPUs, NICs and switches carry and cost, with the sources");
+  facts->final_callback([&parsed] { parsed = TopologyCommand{.form = TopologyCommand::Form::Facts}; });
 }
 
 void show_machine_options(CLI::App* sub, Command& parsed) {

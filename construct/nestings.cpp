@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostNestings = 8;
 // Of links inside of groups beside links across. Where all are alike (tori, meshes, hypercubes) nothing is
 // inside, and a machine has many divisions, each of which would be tried for every chunk count.
-constexpr double kLeastContrast = 1.5;
+constexpr double kLeastContrast = 1.4;
 
 // Blocks that follow each other are the same graph, and each of them connected. Links are compared by the
 // positions of their ends in the block, not up to isomorphism: ranks of a node are numbered alike.

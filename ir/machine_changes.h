@@ -21,6 +21,9 @@ struct ImportOptions {
   double nic_gbits = 0;               // speed of NICs whose file lacks it; 0: by their kind
   double nvlink_gbs = 0;              // of one NVLink or xGMI link, each direction; 0: by the kind of GPU
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
+  // Rates of datasheets, instead of those that programs reach (topology/hardware/facts.h). Of machines by
+  // name, too.
+  bool line_rates = false;
   bool operator==(const ImportOptions&) const = default;
 };
 

@@ -1,6 +1,5 @@
-// Rates are line rates of one direction, in GB/s of 1e9 bytes; latencies are of the usual order, since
-// vendors publish none. Rates of one machine are integers in one unit: where that is not exact, the comment
-// has the difference.
+// Rates and latencies are those of topology/hardware/facts.h: what programs reach, or on request the line
+// rates. Rates of one machine are integers in one unit, each within 2 %.
 #include <algorithm>
 #include <array>
 
@@ -8,94 +7,90 @@
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "topology/builders.h"
+#include "topology/hardware/facts.h"
+#include "topology/import/fit.h"
 #include "topology/switched_builder.h"
 
 namespace chorale {
 namespace {
 
-// Nodes of GPUs on a non-blocking NVSwitch, and a network with one unit per GPU.
-struct SwitchedNodes {
+// Nodes of equal GPUs, and a network with a NIC for each GPU, or for several.
+struct Nodes {
   const char* name = "";
-  int gpus = 8;  // of a node
-  double unit_gbs = 50;
-  int nvlink = 9;     // units of a GPU
+  const char* gpu = "";  // topology/hardware/facts.h
+  int gpus = 8;          // of a node
+  bool switched = true;  // on a non-blocking NVSwitch; else linked pair by pair, by one link
+  const char* network = "InfiniBand";
   bool rails = true;  // a network switch per position in the node; else one for all
   const char* description = "";
+  double nic_gbits = 0;  // 0: as the GPU has (topology/hardware/facts.h)
+  int sharing = 1;       // GPUs of a NIC
 };
 
 // Sources, in the order of the rows:
-// DGX H100 user guide: 18 NVLinks of 25 GB/s per GPU, eight ConnectX-7 of 400 Gb/s.
-// DGX B200 datasheet: 1.8 TB/s of NVLink per GPU (both directions), eight ConnectX-7 of 400 Gb/s.
-// GB200 NVL72 datasheet: 72 GPUs in one NVLink domain, 1.8 TB/s each (both directions); DGX GB200 user guide:
-//   four ConnectX-7 of 400 Gb/s per tray of four GPUs.
-// EC2 P5 page: p5.48xlarge has 8 H100 with 900 GB/s of NVLink (both directions) and 3,200 Gb/s of EFA;
-//   p5en.48xlarge has H200 with the same.
-// Azure's page of the ND H100 v5 series: 8 H100 with NVLink 4.0, eight InfiniBand ports of 400 Gb/s.
-// Columns: name, GPUs of a node, GB/s of a unit, units of a GPU into the NVSwitch, rails.
-constexpr std::array kSwitchedNodes = {
-    SwitchedNodes{
-        "dgx-h100", 8, 50, 9, true,
-        "NVIDIA DGX H100: 8 GPUs a node on an NVSwitch (9 units), one NIC a GPU (1 unit) on its rail"},
-    SwitchedNodes{
-        "b200", 8, 50, 18, true,
-        "NVIDIA DGX B200: 8 GPUs a node on an NVSwitch (900 GB/s), a NIC of 50 GB/s per GPU on its rail"},
-    SwitchedNodes{
-        "gb200-nvl72", 72, 50, 18, true,
-        "NVIDIA GB200 NVL72: racks of 72 GPUs on NVLink switches (900 GB/s), a NIC of 50 GB/s per GPU"},
-    SwitchedNodes{"p5", 8, 50, 9, false,
-                  "Amazon p5.48xlarge: 8 H100 on an NVSwitch (450 GB/s), EFA of 50 GB/s per GPU"},
-    SwitchedNodes{"p5en", 8, 50, 9, false,
-                  "Amazon p5en.48xlarge: 8 H200 on an NVSwitch (450 GB/s), EFA of 50 GB/s per GPU"},
-    SwitchedNodes{"nd-h100-v5", 8, 50, 9, false,
-                  "Azure ND H100 v5: 8 H100 on an NVSwitch (450 GB/s), InfiniBand of 50 GB/s per GPU"},
+// DGX H100 user guide: 8 H100, eight ConnectX-7 of 400 Gb/s.
+// DGX B200 datasheet: 8 B200, eight ConnectX-7 of 400 Gb/s.
+// GB200 NVL72 datasheet: 72 GPUs in one NVLink domain; DGX GB200 user guide: four ConnectX-7 of 400 Gb/s per
+//   tray of four GPUs.
+// EC2 P5 page: p5.48xlarge has 8 H100 and 3,200 Gb/s of EFA; p5en.48xlarge has H200 with the same. Azure's
+// page of the ND H100 v5 series: 8 H100, eight InfiniBand ports of 400 Gb/s. Azure's page of the ND A100 v4
+// series: 8 A100, eight InfiniBand ports of 200 Gb/s; EC2 P4 page: p4d.24xlarge
+//   has 8 A100 and 400 Gb/s of EFA, which are four NICs; DGX-2 user guide: 16 V100, eight NICs of 100 Gb/s.
+// AMD's data sheets of MI300X and MI355X: eight GPUs, linked pair by pair.
+constexpr std::array kNodes = {
+    Nodes{"dgx-h100", "H100", 8, true, "InfiniBand", true,
+          "NVIDIA DGX H100: 8 GPUs a node on an NVSwitch, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"b200", "B200", 8, true, "InfiniBand", true,
+          "NVIDIA DGX B200: 8 GPUs a node on an NVSwitch, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"gb200-nvl72", "GB200", 72, true, "InfiniBand", true,
+          "NVIDIA GB200 NVL72: racks of 72 GPUs on NVLink switches, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"p5", "H100", 8, true, "EFA 2", false,
+          "Amazon p5.48xlarge: 8 H100 on an NVSwitch, EFA of 400 Gb/s per GPU"},
+    Nodes{"p5en", "H200", 8, true, "EFA 2", false,
+          "Amazon p5en.48xlarge: 8 H200 on an NVSwitch, EFA of 400 Gb/s per GPU"},
+    Nodes{"nd-h100-v5", "H100", 8, true, "InfiniBand", false,
+          "Azure ND H100 v5: 8 H100 on an NVSwitch, InfiniBand of 400 Gb/s per GPU"},
+    Nodes{"nd-a100-v4", "A100", 8, true, "InfiniBand", false,
+          "Azure ND A100 v4: 8 A100 on an NVSwitch, InfiniBand of 200 Gb/s per GPU"},
+    Nodes{"p4d", "A100", 8, true, "EFA", false,
+          "Amazon p4d.24xlarge: 8 A100 on an NVSwitch, EFA of 100 Gb/s for each two GPUs", 100, 2},
+    Nodes{"hgx-2", "V100", 16, true, "InfiniBand", false,
+          "NVIDIA HGX-2 (DGX-2): 16 V100 on NVSwitches, a NIC of 100 Gb/s for each two", 100, 2},
+    Nodes{"mi300x", "MI300X", 8, false, "InfiniBand", true,
+          "AMD MI300X: 8 GPUs a node, linked pair by pair, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"mi355x", "MI355X", 8, false, "InfiniBand", true,
+          "AMD MI355X: 8 GPUs a node, linked pair by pair, a NIC of 400 Gb/s per GPU on its rail"},
 };
 
-// A network for all ranks of all nodes, one unit each.
+// A network for all ranks of all nodes.
 // With rails, GPU i of each node on switch i; without, all GPUs on one switch, which does not block.
-void add_network(SwitchedBuilder& b, int nodes, int per_node, int units, bool rails) {
-  if (nodes == 1) return;
-  for (int rail = 0; rail < (rails ? per_node : 1); ++rail) {
+void add_network(SwitchedBuilder& b, int nodes, const Nodes& row, int units) {
+  const double port_us = network_facts(row.network).step_us / 2;
+  const int ranks = nodes * row.gpus;
+  for (int rail = 0; rail < (row.rails ? row.gpus : 1); ++rail) {
     const Node hub = b.add_switch();
-    for (int n = rail; n < nodes * per_node; n += rails ? per_node : 1) b.join(n, hub, units, kNetworkPort);
+    for (int n = rail; n < ranks; n += row.rails ? row.gpus : row.sharing)
+      b.add_nic(n, row.sharing, hub, units, port_us);
   }
 }
 
-Topology switched_nodes(const SwitchedNodes& row, int nodes) {
-  SwitchedBuilder b(row.gpus * nodes, row.unit_gbs);
-  for (int node = 0; node < nodes; ++node) {
-    const Node hub = b.add_switch();
-    for (int g = 0; g < row.gpus; ++g) b.join(row.gpus * node + g, hub, row.nvlink, kNvlinkPort);
+// The two ports of a path through a switch share the cost of a step.
+Topology nodes_of(const Nodes& row, int nodes, RateKind rates) {
+  const GpuFacts& gpu = gpu_facts(row.gpu);
+  const NetworkFacts& network = network_facts(row.network);
+  std::vector<double> gbs = {link_gbs(gpu, rates) * (row.switched ? gpu.links : 1)};
+  if (nodes > 1) gbs.push_back(nic_gbs(network, row.nic_gbits > 0 ? row.nic_gbits : gpu.nic_gbits, rates));
+  const RateFit fit = fitted(gbs, kNamedError);
+  const double step_us = link_facts(gpu.link).step_us;
+  SwitchedBuilder b(row.gpus * nodes, fit.unit_gbs, gpu.call_us);
+  for (int first = 0; first < row.gpus * nodes; first += row.gpus) {
+    const Node hub = row.switched ? b.add_switch() : -1;
+    for (int x = first; x < first + row.gpus; ++x) {
+      if (row.switched) b.join(x, hub, fit.units[0], step_us / 2);
+      for (int y = x + 1; !row.switched && y < first + row.gpus; ++y) b.join(x, y, fit.units[0], step_us);
+    }
   }
-  add_network(b, nodes, row.gpus, 1, row.rails);
-  return b.machine();
-}
-
-// Eight GPUs that are linked pair by pair, and a NIC of 400 Gb/s per GPU on its rail.
-struct MeshNodes {
-  const char* name = "";
-  double unit_gbs = 0;
-  int link = 0, nic = 0;  // units
-  const char* description = "";
-};
-
-// AMD's data sheets: seven Infinity Fabric links per GPU of 128 GB/s (MI300X) and 153.6 GB/s (MI355X), both
-// directions together. In units: MI300X 62.5 for 64 GB/s, MI355X 75 for 76.8 GB/s, both 2.3 % less.
-constexpr std::array kMeshNodes = {
-    MeshNodes{
-        "mi300x", 12.5, 5, 4,
-        "AMD MI300X: 8 GPUs a node, linked pair by pair (62.5 GB/s), a NIC of 50 GB/s per GPU on its rail"},
-    MeshNodes{
-        "mi355x", 25, 3, 2,
-        "AMD MI355X: 8 GPUs a node, linked pair by pair (75 GB/s), a NIC of 50 GB/s per GPU on its rail"},
-};
-
-Topology mesh_nodes(const MeshNodes& row, int nodes) {
-  constexpr int kGpus = 8;
-  SwitchedBuilder b(kGpus * nodes, row.unit_gbs);
-  for (int node = 0; node < nodes; ++node)
-    for (int x = 0; x < kGpus; ++x)
-      for (int y = x + 1; y < kGpus; ++y) b.join(kGpus * node + x, kGpus * node + y, row.link, kDirect);
-  add_network(b, nodes, kGpus, row.nic, true);
+  if (nodes > 1) add_network(b, nodes, row, fit.units[1]);
   return b.machine();
 }
 
@@ -150,13 +145,13 @@ Topology tpu(const std::string& where, const std::string& text) {
       for (int e = 0; e < 3; ++e)
         if (!is_long(sizes[d]) && is_long(sizes[e])) twist[d][e] = k;
   }
-  return twisted_torus({sizes[0], sizes[1], sizes[2]}, twist, {1, 1, 1}, 50);
+  return twisted_torus({sizes[0], sizes[1], sizes[2]}, twist, {1, 1, 1}, link_facts("ICI").gbs);
 }
 
 // AWS Neuron's page of the Trn2 architecture: 16 chips as a 4x4 torus with 1,024 GB/s per chip, four
 // instances as rings with 256 GB/s per chip (both directions): 128 and 64 GB/s per link and direction.
 Topology trn2(int instances) {
-  return twisted_torus({instances, 4, 4}, {}, {1, 2, 2}, 64);
+  return twisted_torus({instances, 4, 4}, {}, {1, 2, 2}, link_facts("NeuronLink 3").gbs);
 }
 
 // Kim et al. 2008: groups of a routers, all joined; p ranks and h links to other groups per router; a h + 1
@@ -191,11 +186,11 @@ Topology dragonfly(const std::string& where, const std::string& text) {
 const std::vector<CatalogueEntry>& accelerator_catalogue() {
   static const std::vector<CatalogueEntry> entries = [] {
     std::vector<CatalogueEntry> all;
-    for (const SwitchedNodes& row : kSwitchedNodes)
-      all.push_back({std::string(row.name) + (row.gpus > 8 ? "[:racks]" : ":nodes"), row.description,
-                     row.name + std::string(row.gpus > 8 ? ":1" : ":2")});
-    for (const MeshNodes& row : kMeshNodes)
-      all.push_back({std::string(row.name) + ":nodes", row.description, row.name + std::string(":1")});
+    for (const Nodes& row : kNodes) {
+      const bool racks = row.gpus > 16;
+      all.push_back({std::string(row.name) + (racks ? "[:racks]" : ":nodes"), row.description,
+                     std::string(row.name) + (racks || !row.switched ? ":1" : ":2")});
+    }
     all.push_back({"tpu:AxBxC[:twisted]", "Google TPU v4: a 3D torus of 50 GB/s per link, twisted on request",
                    "tpu:4x4x8:twisted"});
     all.push_back(
@@ -209,16 +204,14 @@ const std::vector<CatalogueEntry>& accelerator_catalogue() {
   return entries;
 }
 
-std::optional<Topology> accelerator_machine(const std::string& spec) {
+std::optional<Topology> accelerator_machine(const std::string& spec, RateKind rates) {
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon), where = "topology " + spec;
   const auto nodes = [&](int most) {
     return colon == std::string::npos ? 1 : spec_size(where, spec.substr(colon + 1), 1, most);
   };
-  for (const SwitchedNodes& row : kSwitchedNodes)
-    if (kind == row.name) return switched_nodes(row, nodes(kMostRanks / row.gpus));
-  for (const MeshNodes& row : kMeshNodes)
-    if (kind == row.name) return mesh_nodes(row, nodes(kMostRanks / 8));
+  for (const Nodes& row : kNodes)
+    if (kind == row.name) return nodes_of(row, nodes(kMostRanks / row.gpus), rates);
   if (kind == "trn2") return trn2(nodes(4));
   if (colon == std::string::npos) return std::nullopt;
   if (kind == "tpu") return tpu(where, spec.substr(colon + 1));

@@ -11,6 +11,8 @@
 #include "ir/error.h"
 #include "ir/limits.h"
 #include "ir/words.h"
+#include "topology/hardware/facts.h"
+#include "topology/import/fit.h"
 
 namespace chorale {
 
@@ -53,9 +55,9 @@ int spec_size(const std::string& where, const std::string& text, int least, int 
 
 namespace {
 
-// One unit of bandwidth everywhere: 25 GB/s, one NVLink 2 or 3 or one 200 Gb/s NIC, 4e-5 microseconds per
-// byte.
-constexpr double kNvlinkAlpha = 0.7, kNicAlpha = 5.0, kUnitBeta = 4e-5;
+// Machines of Cai et al. 2021 and plain graphs have one unit of bandwidth: 25 GB/s, the line rate of an
+// NVLink of their GPUs, 4e-5 microseconds per byte.
+constexpr double kNvlinkAlpha = 0.7, kUnitBeta = 4e-5;
 constexpr int kMostLinks = 1'000'000;
 
 Link nvlink(Rank src, Rank dst, int bandwidth) {
@@ -95,15 +97,11 @@ void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen cho
   }
 }
 
-void link_all_pairs(Topology& t, Rank first, int count, int bandwidth = 1) {
-  for (Rank a = first; a < first + count; ++a)
-    for (Rank b = first; b < first + count; ++b)
-      if (a != b) t.links.push_back(nvlink(a, b, bandwidth));
-}
-
 Topology full(int n) {
   Topology t{.ranks = n};
-  link_all_pairs(t, 0, n);
+  for (Rank a = 0; a < n; ++a)
+    for (Rank b = 0; b < n; ++b)
+      if (a != b) t.links.push_back(nvlink(a, b, 1));
   return t;
 }
 
@@ -170,24 +168,31 @@ Topology dgx1() {
 
 // A DGX A100: twelve NVLinks of a GPU to the NVSwitch, and a NIC for each GPU that reaches its peers on the
 // same rail.
-Topology dgx_a100(int nodes) {
-  constexpr int kGpus = 8, kNvlinks = 12;
-  Topology t{.ranks = kGpus * nodes};
-  // One pair may have all twelve NVLinks of both of its ends, as long as these send nothing else (limit_ports
+Topology dgx_a100(int nodes, RateKind rates) {
+  constexpr int kGpus = 8;
+  const GpuFacts& gpu = gpu_facts("A100");
+  const NetworkFacts& network = network_facts("InfiniBand");
+  std::vector<double> gbs = {link_gbs(gpu, rates) * gpu.links};
+  if (nodes > 1) gbs.push_back(nic_gbs(network, gpu.nic_gbits, rates));
+  const RateFit fit = fitted(gbs, kNamedError);
+  const int nvlinks = fit.units[0], nic = fit.units.back();
+  Topology t{.ranks = kGpus * nodes, .call_us = gpu.call_us};
+  const auto link = [&](Rank a, Rank b, int bandwidth, double step_us) {
+    t.links.push_back({a, b, bandwidth, step_us, 1e-3 / fit.unit_gbs});
+  };
+  // One pair may have all NVLinks of both of its ends, as long as these send nothing else (limit_ports
   // below).
-  for (int node = 0; node < nodes; ++node) link_all_pairs(t, node * kGpus, kGpus, kNvlinks);
+  for (int first = 0; first < t.ranks; first += kGpus)
+    for (Rank a = first; a < first + kGpus; ++a)
+      for (Rank b = first; b < first + kGpus; ++b)
+        if (a != b) link(a, b, nvlinks, link_facts(gpu.link).step_us);
   for (Rank a = 0; a < t.ranks; ++a)
     for (int node = 0; node < nodes; ++node)
-      if (node != a / kGpus)
-        t.links.push_back({.src = a,
-                           .dst = node * kGpus + a % kGpus,
-                           .bandwidth = 1,
-                           .alpha_us = kNicAlpha,
-                           .beta_us_per_byte = kUnitBeta});
-  // A rank's links to other nodes share its one NIC, those inside its twelve NVLinks, in each direction.
+      if (node != a / kGpus) link(a, node * kGpus + a % kGpus, nic, network.step_us);
+  // A rank's links to other nodes share its one NIC, those inside its NVLinks, in each direction.
   const auto inside = [](const Link& l) { return l.src / kGpus == l.dst / kGpus; };
-  limit_ports(t, "NVSwitch", kNvlinks, inside);
-  if (nodes > 1) limit_ports(t, "NIC", 1, [&](const Link& l) { return !inside(l); });
+  limit_ports(t, "NVSwitch", nvlinks, inside);
+  if (nodes > 1) limit_ports(t, "NIC", nic, [&](const Link& l) { return !inside(l); });
   return t;
 }
 
@@ -204,7 +209,7 @@ std::vector<int> sides(const std::string& spec, const std::string& text, std::si
 }
 
 // full and hub have n^2 links, so their sizes end earlier.
-Topology build(const std::string& spec, const std::string& kind, const std::string& size) {
+Topology build(const std::string& spec, const std::string& kind, const std::string& size, RateKind rates) {
   if (kind == "line") return line(spec_size("topology " + spec, size, 2, kMostRanks));
   if (kind == "ring") return ring(spec_size("topology " + spec, size, 2, kMostRanks));
   if (kind == "full") return full(spec_size("topology " + spec, size, 2, 1000));
@@ -213,7 +218,7 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
   if (kind == "hypercube") return hypercube(spec_size("topology " + spec, size, 1, 12));
   if (kind == "mesh") return grid(sides(spec, size, 2), false);
   if (kind == "torus") return grid(sides(spec, size, 3), true);
-  if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128));
+  if (kind == "dgx-a100") return dgx_a100(spec_size("topology " + spec, size, 1, 128), rates);
   std::vector<std::string> known = kinds(topology_catalogue());
   for (const std::string& with_levels : kinds(hierarchy_catalogue())) known.push_back(with_levels);
   throw InputError(
@@ -224,10 +229,10 @@ Topology build(const std::string& spec, const std::string& kind, const std::stri
 std::vector<CatalogueEntry> direct_catalogue() {
   return {
       {"dgx1", "NVIDIA DGX-1: 8 GPUs, a ring with two NVLinks an edge and one with one (as in SCCL)", "dgx1"},
-      {"dgx2", "NVIDIA DGX-2: 16 GPUs on a non-blocking switch, one unit in and one out per GPU", "dgx2"},
+      {"dgx2", "NVIDIA DGX-2 as in SCCL: 16 GPUs on a non-blocking switch, one unit in and one out per GPU",
+       "dgx2"},
       {"dgx-a100:nodes",
-       "NVIDIA DGX A100: 8 GPUs a node on an NVSwitch (12 units), one NIC a GPU (1 unit) on its rail",
-       "dgx-a100:2"},
+       "NVIDIA DGX A100: 8 GPUs a node on an NVSwitch, a NIC of 200 Gb/s per GPU on its rail", "dgx-a100:2"},
       {"amd-z52", "AMD Z52: 8 GPUs in a ring", "amd-z52"},
       {"line:n", "n ranks in a row", "line:4"},
       {"ring:n", "n ranks in a cycle, both directions", "ring:8"},
@@ -254,7 +259,7 @@ const std::vector<CatalogueEntry>& topology_catalogue() {
 
 // Names without sizes first. A DGX-1 or DGX-2 without a number of nodes is one of these; with one it is a
 // machine of switched_machine(). The name of the result is the spec.
-Topology named_topology(const std::string& spec) {
+Topology named_topology(const std::string& spec, RateKind rates) {
   if (spec.size() > 100)
     throw InputError("topology " + spec.substr(0, 60) + "...", "is not a machine",
                      "see 'chorale topology list'");
@@ -265,14 +270,14 @@ Topology named_topology(const std::string& spec) {
     t = hub(16);
   else if (spec == "amd-z52")
     t = ring(8);
-  else if (std::optional<Topology> accelerators = accelerator_machine(spec))
+  else if (std::optional<Topology> accelerators = accelerator_machine(spec, rates))
     t = std::move(*accelerators);
-  else if (std::optional<Topology> switched = switched_machine(spec))
+  else if (std::optional<Topology> switched = switched_machine(spec, rates))
     t = std::move(*switched);
   else if (const std::size_t colon = spec.find(':'); colon == std::string::npos)
-    t = build(spec, spec, "");
+    t = build(spec, spec, "", rates);
   else
-    t = build(spec, spec.substr(0, colon), spec.substr(colon + 1));
+    t = build(spec, spec.substr(0, colon), spec.substr(colon + 1), rates);
   if (static_cast<int>(t.links.size()) > kMostLinks)
     throw InputError("topology " + spec, "has over a million links", "use fewer ranks");
   t.name = spec;

@@ -8,33 +8,35 @@
 #include "ir/catalogue.h"
 #include "ir/hierarchy.h"
 #include "ir/topology.h"
+#include "topology/hardware/facts.h"
 
 namespace chorale {
 
 const std::vector<CatalogueEntry>& topology_catalogue();
 
-// The machine of a spec such as "dgx1", "torus:4x4", "dgx-a100:2". Throws InputError for other names and
-// sizes.
-Topology named_topology(const std::string& spec);
+// The machine of a spec such as "dgx1", "torus:4x4", "dgx-a100:2". Servers of accelerators have the rates
+// that programs reach, or on request those of datasheets; machines of papers have the papers' numbers. Throws
+// InputError for other names and sizes.
+Topology named_topology(const std::string& spec, RateKind = RateKind::Effective);
 
 // Named machines whose switches are nodes: their ports bind, or their paths are too many to be listed.
 const std::vector<CatalogueEntry>& switched_catalogue();
 
 // None where the spec ("fat-tree:8") is of no such machine. Throws InputError for sizes that are out of
 // range. The name is left to the caller.
-std::optional<Topology> switched_machine(const std::string& spec);
+std::optional<Topology> switched_machine(const std::string& spec, RateKind = RateKind::Effective);
 
-// Servers and pods of accelerators by name, each number with its source.
+// Servers and pods of accelerators by name.
 const std::vector<CatalogueEntry>& accelerator_catalogue();
 
 // None for other names. Throws InputError for sizes that such a machine does not have.
-std::optional<Topology> accelerator_machine(const std::string& spec);
+std::optional<Topology> accelerator_machine(const std::string& spec, RateKind = RateKind::Effective);
 
 // Hierarchical machines by name.
 const std::vector<CatalogueEntry>& hierarchy_catalogue();
 
 // The hierarchy of a spec such as "a100:4" or "rack:1x2x2x4". Throws InputError for other names and sizes.
-Hierarchy named_hierarchy(const std::string& spec);
+Hierarchy named_hierarchy(const std::string& spec, RateKind = RateKind::Effective);
 
 // What the specs of a catalogue start with: "ring", "torus", ...
 std::vector<std::string> kinds(const std::vector<CatalogueEntry>&);

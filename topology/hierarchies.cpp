@@ -1,10 +1,12 @@
-// Numbers, and their sources. None is fitted to measurements; `chorale hierarchy show NAME --json` prints
-// them, to be replaced by better ones.
+// a100, v100 and rack are the systems of Xie et al. 2022 (P^2), with the paper's numbers; h100, pods and rail
+// are of DGX H100, with those of topology/hardware/facts.h. `chorale hierarchy show NAME --json` prints them,
+// to be replaced by better ones.
 #include <algorithm>
 
 #include "ir/error.h"
 #include "ir/words.h"
 #include "topology/builders.h"
+#include "topology/hardware/facts.h"
 
 namespace chorale {
 namespace {
@@ -53,10 +55,6 @@ Hierarchy v100(int nodes) {
           .node_level = 1};
 }
 
-// DGX H100: 8 GPUs on an NVSwitch (450 GB/s in each direction) and a NIC of 400 Gb/s per GPU, at nine tenths
-// of these rates.
-constexpr double kNvSwitchH100 = 405, kNicH100 = 45, kPcie5 = 56;
-
 // Or something beyond 2^20.
 long long product(const std::vector<int>& sizes) {
   long long all = 1;
@@ -64,51 +62,63 @@ long long product(const std::vector<int>& sizes) {
   return all;
 }
 
-Level h100_gpus() {
-  return {.name = "gpu",
-          .fan_out = 8,
-          .link = {.bandwidth_gbs = kNvSwitchH100,
-                   .latency_us = kNvlinkLatency,
-                   .exit = SharedPath{.bandwidth_gbs = kPcie5, .children = 1}}};
-}
+// DGX H100: 8 GPUs on an NVSwitch, and a NIC of 400 Gb/s per GPU.
+class DgxH100 {
+ public:
+  explicit DgxH100(RateKind rates) : rates_(rates) {}
 
-// What NICs of such nodes join.
-// stream_gbs: a flow between two ranks takes one NIC, however many the tier joins.
-Level tier(const char* name, int fan_out, int ports, double latency) {
-  return {.name = name,
-          .fan_out = fan_out,
-          .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
-}
+  Level gpus() const {
+    return {.name = "gpu",
+            .fan_out = 8,
+            .link = {.bandwidth_gbs = gpu_.links * link_gbs(gpu_, rates_),
+                     .latency_us = link_facts(gpu_.link).step_us,
+                     .exit = SharedPath{.bandwidth_gbs = pci_gbs(32, 16, rates_), .children = 1}}};
+  }
 
-Hierarchy h100(int nodes) {
-  return {.levels = {tier("node", nodes, 8, kNicLatency), h100_gpus()}, .node_level = 1};
-}
+  // What NICs of such nodes join; `networks` of them are on a path.
+  // stream_gbs: a flow between two ranks takes one NIC, however many the tier joins.
+  Level tier(const char* name, int fan_out, int ports, int networks = 1) const {
+    const double nic = nic_gbs(network_, gpu_.nic_gbits, rates_);
+    return {.name = name,
+            .fan_out = fan_out,
+            .link = {.bandwidth_gbs = nic,
+                     .ports = ports,
+                     .latency_us = networks * network_.step_us,
+                     .stream_gbs = nic}};
+  }
+
+  Hierarchy nodes(int count) const { return {.levels = {tier("node", count, 8), gpus()}, .node_level = 1}; }
+
+ private:
+  const RateKind rates_;
+  const GpuFacts& gpu_ = gpu_facts("H100");
+  const NetworkFacts& network_ = network_facts("InfiniBand");
+};
 
 // Pods of racks of such nodes; racks have all their NICs as uplinks, pods half of them.
-Hierarchy pods(const std::string& spec, const std::string& size) {
+Hierarchy pods(const std::string& spec, const std::string& size, const DgxH100& dgx) {
   const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
   if (sizes.size() != 3 || product(sizes) > 1 << 20)
     throw InputError("hierarchy " + spec, "needs three sizes with at most 2^20 nodes",
                      "use pods x racks x nodes, such as 4x8x4");
   const int nics = 8 * sizes[2];
-  return {.levels = {tier("pod", sizes[0], std::max(1, nics * sizes[1] / 2), 3 * kNicLatency),
-                     tier("rack", sizes[1], nics, 2 * kNicLatency), tier("node", sizes[2], 8, kNicLatency),
-                     h100_gpus()},
+  return {.levels = {dgx.tier("pod", sizes[0], std::max(1, nics * sizes[1] / 2), 3),
+                     dgx.tier("rack", sizes[1], nics, 2), dgx.tier("node", sizes[2], 8), dgx.gpus()},
           .node_level = 3};
 }
 
 // Scalable units of N nodes on one leaf switch per rail, which spines join without a bottleneck: within its
 // unit a GPU reaches those of its own rail, and others over NVLink; between units over the spines, any
 // (NVIDIA DGX SuperPOD reference architecture, DGX H100).
-Hierarchy rail(const std::string& spec, const std::string& size) {
+Hierarchy rail(const std::string& spec, const std::string& size, const DgxH100& dgx) {
   const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
   if (sizes.empty() || sizes.size() > 2 || product(sizes) > 1 << 16)
     throw InputError("hierarchy " + spec, "needs nodes, or units x nodes, at most 65,536 in all",
                      "use rail:8 or rail:4x32");
-  Hierarchy h{.levels = {tier("node", sizes.back(), 8, kNicLatency), h100_gpus()}, .node_level = 1};
+  Hierarchy h = dgx.nodes(sizes.back());
   h.levels.front().link.rails = true;
   if (sizes.size() == 1) return h;
-  h.levels.insert(h.levels.begin(), tier("unit", sizes[0], 8 * sizes[1], 2 * kNicLatency));
+  h.levels.insert(h.levels.begin(), dgx.tier("unit", sizes[0], 8 * sizes[1], 2));
   h.node_level = 2;
   return h;
 }
@@ -145,7 +155,7 @@ const std::vector<CatalogueEntry>& hierarchy_catalogue() {
 }
 
 // "kind" or "kind:sizes"; the name of the result is the spec.
-Hierarchy named_hierarchy(const std::string& spec) {
+Hierarchy named_hierarchy(const std::string& spec, RateKind rates) {
   if (spec.size() > 100)
     throw InputError("hierarchy " + spec.substr(0, 60) + "...", "is not a machine",
                      "see 'chorale hierarchy list'");
@@ -159,11 +169,11 @@ Hierarchy named_hierarchy(const std::string& spec) {
   else if (kind == "v100")
     h = v100(spec_size(where, size, 1, 1 << 16));
   else if (kind == "h100")
-    h = h100(spec_size(where, size, 1, 1 << 16));
+    h = DgxH100(rates).nodes(spec_size(where, size, 1, 1 << 16));
   else if (kind == "pods")
-    h = pods(spec, size);
+    h = pods(spec, size, DgxH100(rates));
   else if (kind == "rail")
-    h = rail(spec, size);
+    h = rail(spec, size, DgxH100(rates));
   else if (kind == "rack")
     h = rack(spec, size);
   else

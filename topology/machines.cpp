@@ -31,13 +31,26 @@ struct Described {
 };
 
 // An option that would change nothing is an error, and not ignored.
-void require_no_import(const std::string& spec, const ImportOptions& options) {
+void require_no_import(const std::string& spec, ImportOptions options, bool by_name) {
+  options.line_rates = options.line_rates && !by_name;
   if (options == ImportOptions()) return;
   for (const OptionRow<ImportOptions>& row : import_rows())
     if (!is_default(row, options))
       throw InputError(std::string(row.words.option),
                        "is for files of other tools, and " + spec.substr(0, 60) + " is none",
                        "leave it out ('chorale topology list' has machines of several nodes by name)");
+}
+
+// A machine by name, at the rates that are asked for; line rates are refused of one that has no others.
+template <typename Machine>
+Machine at_rates(const std::string& spec, const ImportOptions& options,
+                 Machine named(const std::string&, RateKind)) {
+  Machine machine = named(spec, RateKind::Effective);
+  if (!options.line_rates) return machine;
+  Machine at_line = named(spec, RateKind::Line);
+  if (at_line == machine)
+    throw InputError("--line-rates", spec.substr(0, 60) + " has the same rates without it", "leave it out");
+  return at_line;
 }
 
 // A file of another tool, a file in either view, a named hierarchy, or else a named graph.
@@ -48,14 +61,15 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
       Import import = imported({{spec_or_file, text}}, options);
       return {.graph = std::move(import.machine), .nodes = import.nodes};
     }
-    require_no_import(spec_or_file, options);
+    require_no_import(spec_or_file, options, false);
     if (parse_json(text, spec_or_file).has("hierarchy"))
       return {.levels = hierarchy_from_json(text, spec_or_file)};
     return {.graph = topology_from_json(text, spec_or_file)};
   }
-  require_no_import(spec_or_file, options);
-  if (is_kind(spec_or_file, hierarchy_catalogue())) return {.levels = named_hierarchy(spec_or_file)};
-  return {.graph = named_topology(spec_or_file)};
+  require_no_import(spec_or_file, options, true);
+  if (is_kind(spec_or_file, hierarchy_catalogue()))
+    return {.levels = at_rates(spec_or_file, options, named_hierarchy)};
+  return {.graph = at_rates(spec_or_file, options, named_topology)};
 }
 
 // The machine without the failure that its name has, and the changes with it.

@@ -3,6 +3,8 @@
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "topology/builders.h"
+#include "topology/hardware/facts.h"
+#include "topology/import/fit.h"
 #include "topology/switched_builder.h"
 
 namespace chorale {
@@ -35,20 +37,26 @@ Topology dgx2_nodes(int nodes) {
   return b.machine();
 }
 
-// Sixteen dies, linked by 50 GB/s or two or four times that (as RCCL's dumps of such nodes show), and a NIC
-// of 25 GB/s for each two.
-Topology mi250(int nodes) {
+// Sixteen dies, joined by one, two or four links (as RCCL's dumps of such nodes show), and a NIC of 200 Gb/s
+// for each two.
+Topology mi250(int nodes, RateKind rates) {
   constexpr int kLinks[][3] = {{0, 1, 4},   {0, 2, 1},   {0, 4, 2},   {1, 2, 1},  {1, 3, 1},  {1, 5, 1},
                                {2, 3, 4},   {2, 6, 1},   {3, 7, 2},   {4, 5, 4},  {4, 12, 1}, {5, 13, 1},
                                {5, 14, 1},  {6, 7, 4},   {6, 13, 1},  {6, 14, 1}, {7, 15, 1}, {8, 9, 4},
                                {8, 10, 1},  {8, 12, 2},  {9, 10, 1},  {9, 11, 1}, {9, 13, 1}, {10, 11, 4},
                                {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {14, 15, 4}};
-  SwitchedBuilder b(16 * nodes, 25);
+  const GpuFacts& die = gpu_facts("MI250X");
+  const double link = link_gbs(die, rates), step_us = link_facts(die.link).step_us;
+  std::vector<double> gbs = {link, 2 * link, 4 * link};
+  if (nodes > 1) gbs.push_back(nic_gbs(network_facts("InfiniBand"), 200, rates));
+  const RateFit fit = fitted(gbs, kNamedError);
+  SwitchedBuilder b(16 * nodes, fit.unit_gbs, die.call_us);
   for (int node = 0; node < nodes; ++node)
-    for (const auto& [x, y, width] : kLinks) b.join(16 * node + x, 16 * node + y, 2 * width, kDirect);
+    for (const auto& [x, y, width] : kLinks)
+      b.join(16 * node + x, 16 * node + y, width * fit.units[0], step_us);
   if (nodes == 1) return b.machine();
   const Node network = b.add_switch();
-  for (int nic = 0; nic < 8 * nodes; ++nic) b.add_nic(2 * nic, 2, network);
+  for (int nic = 0; nic < 8 * nodes; ++nic) b.add_nic(2 * nic, 2, network, fit.units[3]);
   return b.machine();
 }
 
@@ -104,7 +112,7 @@ const std::vector<CatalogueEntry>& switched_catalogue() {
   static const std::vector<CatalogueEntry> entries = {
       {"dgx1:nodes", "DGX-1 nodes that have one NIC each (half an NVLink)", "dgx1:2"},
       {"dgx2:nodes", "DGX-2 nodes with eight NICs, each for two GPUs", "dgx2:2"},
-      {"mi250:nodes", "AMD MI250: 16 dies a node, linked by 2, 4 or 8 units, a NIC (1 unit) for each two",
+      {"mi250:nodes", "AMD MI250X: 16 dies a node, joined by 1, 2 or 4 links, a NIC of 200 Gb/s for each two",
        "mi250:1"},
       {"fat-tree:k", "k^3/4 hosts on three tiers of k-port switches, full bisection", "fat-tree:4"},
       {"leaf-spine:LxHxS", "L leaf switches with H hosts each, linked with S spines; H:S oversubscribed",
@@ -113,13 +121,13 @@ const std::vector<CatalogueEntry>& switched_catalogue() {
   return entries;
 }
 
-std::optional<Topology> switched_machine(const std::string& spec) {
+std::optional<Topology> switched_machine(const std::string& spec, RateKind rates) {
   const std::size_t colon = spec.find(':');
   if (colon == std::string::npos) return std::nullopt;
   const std::string kind = spec.substr(0, colon), size = spec.substr(colon + 1), where = "topology " + spec;
   if (kind == "dgx1") return dgx1_nodes(spec_size(where, size, 2, 512));
   if (kind == "dgx2") return dgx2_nodes(spec_size(where, size, 2, 128));
-  if (kind == "mi250") return mi250(spec_size(where, size, 1, 128));
+  if (kind == "mi250") return mi250(spec_size(where, size, 1, 128), rates);
   if (kind == "leaf-spine") return leaf_spine_of(where, size);
   if (kind != "fat-tree") return std::nullopt;
   const int k = spec_size(where, size, 2, 24);

@@ -1,6 +1,6 @@
-// Builds a machine of ranks and switches. One unit of bandwidth is the slowest link of the machine, so all
-// are integers. A NIC that several GPUs share has one switch for sending and one for receiving: a single one
-// would be a path from GPU to GPU, which NICs are not.
+// Builds a machine of ranks and switches, whose rates are integers in one unit. A NIC that several GPUs share
+// has one switch for sending and one for receiving: a single one would be a path from GPU to GPU, which NICs
+// are not.
 #pragma once
 
 #include <utility>
@@ -9,13 +9,19 @@
 
 namespace chorale {
 
+// How far rates of named machines may be off as chunks per round (topology/import/fit.h).
+inline constexpr double kNamedError = 0.02;
+
 // Microseconds for a port, of which a path takes two; together as in topology/builders.cpp.
 inline constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
 
 class SwitchedBuilder {
  public:
-  // gbs: of one unit.
-  SwitchedBuilder(int ranks, double gbs) : beta_(1e-3 / gbs) { machine_.ranks = ranks; }
+  // gbs: of one unit; call_us: of a call (ir/topology.h).
+  SwitchedBuilder(int ranks, double gbs, double call_us = 0) : beta_(1e-3 / gbs) {
+    machine_.ranks = ranks;
+    machine_.call_us = call_us;
+  }
 
   Node add_switch() { return machine_.ranks + machine_.switches++; }
   void one_way(Node src, Node dst, int bandwidth, double alpha_us) {
@@ -26,16 +32,16 @@ class SwitchedBuilder {
     one_way(a, b, bandwidth, alpha_us);
     one_way(b, a, bandwidth, alpha_us);
   }
-  // Consecutive ranks share a NIC into the network.
-  void add_nic(Rank first, int ranks, Node network) {
-    if (ranks == 1) return join(first, network, 1, kNetworkPort);
+  // Consecutive ranks share a NIC of so many units into the network.
+  void add_nic(Rank first, int ranks, Node network, int units = 1, double port_us = kNetworkPort) {
+    if (ranks == 1) return join(first, network, units, port_us);
     const Node out = add_switch(), in = add_switch();
     for (Rank n = first; n < first + ranks; ++n) {
-      one_way(n, out, 1, 0);
-      one_way(in, n, 1, 0);
+      one_way(n, out, units, 0);
+      one_way(in, n, units, 0);
     }
-    one_way(out, network, 1, kNetworkPort);
-    one_way(network, in, 1, kNetworkPort);
+    one_way(out, network, units, port_us);
+    one_way(network, in, units, port_us);
   }
   Topology machine() { return std::move(machine_); }
 

@@ -295,6 +295,7 @@ class _ImportOptions(TypedDict, total=False):
     nodes: int
     error: float
     network_within_nodes: bool
+    line_rates: bool
     instance: str
     nic_gbits: float
     nvlink_gbs: float

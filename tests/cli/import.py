@@ -56,6 +56,23 @@ for far in ("2", "0", "1e999"):
     refused("topology", "import", "node.xml", "--error", far, says="use 1e-09 to 0.5")
 refused("topology", "import", says="files is required")
 
+# One box, one answer: an AllReduce of 1 GiB by the name of a machine and by the file of one.
+def busbw(*machine):
+    rows = json.loads(run("optimize", *machine, "allreduce", "--sizes", "1G", "--search-time", "0.2", "--json", "-", code=(0, 3)).stdout)["rows"]
+    return rows[0]["busbw_gbs"]
+
+
+for name, file in [("dgx-h100:1", "h100.xml"), ("dgx-a100:1", "azure-ndv4-topo.xml"), ("p4d:1", "topology_p4d-24xl-topo.xml"),
+                   ("hgx-2:1", "nvidiaDGX2.xml"), ("mi300x:1", "topo_8p_940.xml"), ("mi250:1", "topo_16p1h.xml")]:
+    by_name, by_file = busbw(name), busbw(files / file)
+    assert abs(by_name / by_file - 1) <= 0.03, (name, by_name, by_file)
+# A DGX H100 by its datasheet: 450 GB/s of 370.8.
+assert abs(busbw("dgx-h100:1", "--line-rates") / busbw("dgx-h100:1") - 450 / 370.8) < 0.01
+# The table of facts has what the name was made of, and where it is from.
+facts = " ".join(run("topology", "facts").split())
+assert "NVLink 4 25 20.6 0.8" in facts and "NCCL, sm 90" in facts and "azure-h100-1n-ar" in facts, facts
+refused("bounds", "ring:4", "allgather", "--line-rates", says="ring:4 has the same rates without it; leave it out")
+
 # What is changed about a machine, for every command that takes one.
 for command in [["topology", "show", "ring:4"], ["bounds", "ring:4", "allgather"], ["classic", "ring_allgather", "ring:4"],
                 ["frontier", "ring:4", "allgather", "--conflicts", "100"], ["synthesize", "ring:4", "allgather"],

@@ -92,6 +92,9 @@ for change, says in ((lambda d: d.pop("card0"), ""), (lambda d: d["system"].pop(
     refused("topology", "show", "./bad.json", says=says)
 
 
+NIC = 0.975 * 25  # GB/s that programs reach of 200 Gb/s (topology/hardware/facts.cpp)
+
+
 # -- Slurm's topology.conf -----------------------------------------------------------------------------------
 def random_tree(depth, names, even):
     """(lines, hosts below, path of switches of each host); `even`: all switches of a tier have as many."""
@@ -176,7 +179,7 @@ for number in range(20):
         shown = json.loads(run("hierarchy", "show", "./topology.conf", "--json").stdout)["levels"]
         expected = [n for n in even if n > 1]
         assert [level["fan_out"] for level in shown] == expected and shown[-1]["name"] == "node", (even, shown)
-        assert all(abs(level["bandwidth_gbs"] * level.get("ports", 1) - 25 * (len(hosts) // _product)) < 1e-6 * 25 * len(hosts)
+        assert all(abs(level["bandwidth_gbs"] * level.get("ports", 1) - NIC * (len(hosts) // _product)) < 1e-6 * NIC * len(hosts)
                    for level, _product in zip(shown, itertools.accumulate(expected, lambda a, b: a * b))), shown
 # The node's file beside it: its GPUs are the ranks.
 (work / "topology.conf").write_text("SwitchName=leaf0 Nodes=n[0-1]\nSwitchName=leaf1 Nodes=n[2-3]\nSwitchName=spine Switches=leaf[0-1]\n")
@@ -189,7 +192,7 @@ assert "16 devices" in run("place", "./whole.json", "--axes", "data=4,tensor=4",
 (work / "topology.conf").write_text("SwitchName=a Nodes=n[0-2]\nSwitchName=b Nodes=n[3-7]\nSwitchName=c Switches=a,b\n")
 run("bounds", "./topology.conf", "allgather")
 one = json.loads(run("hierarchy", "show", "./topology.conf", "--json").stdout)["levels"]
-assert [(level["name"], level["fan_out"], level["bandwidth_gbs"], level["latency_us"]) for level in one] == [("node", 8, 25, 6)], one
+assert [(level["name"], level["fan_out"], level["bandwidth_gbs"], level["latency_us"]) for level in one] == [("node", 8, NIC, 6)], one
 # As 'scontrol show topology' prints the same: with levels, and the hosts of the switches below.
 (work / "shown.conf").write_text("SwitchName=a Level=0 LinkSpeed=1 Nodes=n[0-2]\nSwitchName=b Level=0 LinkSpeed=1 Nodes=n[3-7]\n"
                                  "SwitchName=c Level=1 LinkSpeed=1 Nodes=n[0-7] Switches=a,b\n")
@@ -214,7 +217,7 @@ refused("topology", "show", "./smi.txt", "--nodes", "2", says="--instance aws-p5
 for instance, nics in (("aws-p5", 32 * 12.5), ("aws-p5en", 16 * 25), ("azure-ndv5", 8 * 50), ("aws-p4d", 4 * 12.5)):
     levels = json.loads(run("hierarchy", "show", "./smi.txt", "--nodes", "2", "--instance", instance, "--json").stdout)["levels"]
     network = levels[0]["bandwidth_gbs"] * levels[0].get("ports", 1)
-    assert [level["fan_out"] for level in levels] == [2, 8] and abs(network - nics) < 0.06 * nics, (instance, levels)
+    assert [level["fan_out"] for level in levels] == [2, 8] and abs(network - 0.975 * nics) < 0.06 * nics, (instance, levels)
 half = json.loads(run("hierarchy", "show", "./smi.txt", "--nodes", "2", "--instance", "aws-p5", "--nic-gbits", "50", "--json").stdout)["levels"]
 assert abs(half[0]["bandwidth_gbs"] * half[0].get("ports", 1) - 200) < 12, half
 for value in ("20.6", "40.1"):

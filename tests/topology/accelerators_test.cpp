@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -26,27 +27,55 @@ double rate(const Topology& t, Rank n, bool network, bool out) {
   return all;
 }
 
+// Line rates are the makers', within 2 % (chunks per round are integers); what programs reach is below, by
+// what topology/hardware/facts.h has of the links.
 TEST(Accelerators, RatesAreThoseOfTheirMakers) {
   struct Known {
     const char* spec;
     int ranks;
-    double inside, network;
+    double inside, network;            // line rates
+    double part = 1, part_of_nic = 1;  // that programs reach
   };
+  constexpr double kNic = 0.975, kHopper = 20.6 / 25, kBlackwell = 40.1 / 50, kAmpere = 0.8;
   for (const Known& known :
-       {Known{"dgx-h100:2", 16, 450, 50}, Known{"b200:2", 16, 900, 50}, Known{"gb200-nvl72", 72, 900, 0},
-        Known{"gb200-nvl72:2", 144, 900, 50}, Known{"p5:2", 16, 450, 50}, Known{"p5en:3", 24, 450, 50},
-        Known{"nd-h100-v5:2", 16, 450, 50}, Known{"mi300x:2", 16, 7 * 62.5, 50},
-        Known{"mi355x:2", 16, 7 * 75, 50}, Known{"mi300x", 8, 7 * 62.5, 0}, Known{"tpu:4x4x4", 64, 300, 0},
-        Known{"trn2", 16, 512, 0}, Known{"trn2:4", 64, 640, 0}}) {
+       {Known{"dgx-h100:2", 16, 450, 50, kHopper, kNic}, Known{"b200:2", 16, 900, 50, kBlackwell, kNic},
+        Known{"gb200-nvl72", 72, 900, 0, kBlackwell}, Known{"gb200-nvl72:2", 144, 900, 50, kBlackwell, kNic},
+        Known{"p5:2", 16, 450, 50, kHopper, kNic}, Known{"p5en:3", 24, 450, 50, kHopper, kNic},
+        Known{"nd-h100-v5:2", 16, 450, 50, kHopper, kNic}, Known{"nd-a100-v4:2", 16, 300, 25, kAmpere, kNic},
+        Known{"hgx-2", 16, 150, 0, 0.88}, Known{"mi300x:2", 16, 7 * 64, 50, 0.75, kNic},
+        Known{"mi355x:2", 16, 7 * 76.8, 50, 58.5 / 76.8, kNic}, Known{"mi300x", 8, 7 * 64, 0, 0.75},
+        Known{"tpu:4x4x4", 64, 300, 0}, Known{"trn2", 16, 512, 0}, Known{"trn2:4", 64, 640, 0}}) {
     SCOPED_TRACE(known.spec);
-    const Topology t = named_topology(known.spec);
-    EXPECT_EQ(t.ranks, known.ranks);
-    for (Rank n = 0; n < t.ranks; ++n)
+    const Topology line = named_topology(known.spec, RateKind::Line), reached = named_topology(known.spec);
+    EXPECT_EQ(reached.ranks, known.ranks);
+    const auto is = [](double rate, double expected) { EXPECT_NEAR(rate, expected, 0.02 * expected); };
+    for (Rank n = 0; n < line.ranks; ++n)
       for (const bool out : {false, true}) {
-        EXPECT_NEAR(rate(t, n, false, out), known.inside, 1e-6);
-        EXPECT_NEAR(rate(t, n, true, out), known.network, 1e-6);
+        is(rate(line, n, false, out), known.inside);
+        is(rate(line, n, true, out), known.network);
+        is(rate(reached, n, false, out), known.inside * known.part);
+        is(rate(reached, n, true, out), known.network * known.part_of_nic);
       }
   }
+}
+
+// Eight A100 of p4d have four NICs of 100 Gb/s: two GPUs share one.
+TEST(Accelerators, GpusThatShareANicShareItsRate) {
+  const Topology flat = flatten(named_topology("p4d:2", RateKind::Line));
+  int shared = 0;
+  for (const SharedLimit& limit : flat.limits) {
+    std::set<Rank> from, to;
+    for (const LinkId l : limit.links) {
+      from.insert(flat.links[l].src);
+      to.insert(flat.links[l].dst);
+    }
+    const bool between_nodes = std::ranges::any_of(
+        limit.links, [&](LinkId l) { return flat.links[l].src / 8 != flat.links[l].dst / 8; });
+    if (!between_nodes || (from.size() != 2 && to.size() != 2)) continue;
+    EXPECT_NEAR(limit.bandwidth * 1e-3 / flat.links.front().beta_us_per_byte, 12.5, 0.02 * 12.5);
+    ++shared;
+  }
+  EXPECT_EQ(shared, 2 * 8);  // into and out of each of eight NICs
 }
 
 // All ranks have the same distances, six neighbours, and a twist makes them shorter.
@@ -100,7 +129,7 @@ TEST(Accelerators, SizesThatThereAreNotAreRefused) {
   for (const char* spec :
        {"trn2:5", "trn2:0", "tpu:4x4", "tpu:4x4x8:bent", "tpu:4x4x4:twisted", "tpu:2x2x4:twisted",
         "tpu:1x1x1", "tpu:99999x99999x99999", "dragonfly:4x2", "dragonfly:0x1x1", "dragonfly:64x64x64",
-        "b200:", "b200:0", "gb200-nvl72:57", "mi300x:513", "mi300x:2x2"})
+        "b200:", "b200:0", "p4d:0", "hgx-2:257", "gb200-nvl72:57", "mi300x:513", "mi300x:2x2"})
     EXPECT_THROW(named_topology(spec), InputError) << spec;
 }
 

@@ -224,8 +224,8 @@ TEST(Levels, OfNamedMachines) {
                                                "dragonfly:4x2x2", "dgx1:2", "mi250:1"}));
   // A NIC of a GPU reaches GPUs of all rails, several GPUs share a NIC, or there are several
   // routes between two hosts.
-  EXPECT_EQ(by_cuts, (std::vector<std::string>{"p5:2", "p5en:2", "nd-h100-v5:2", "dgx2:2", "fat-tree:4",
-                                               "leaf-spine:4x4x2"}));
+  EXPECT_EQ(by_cuts, (std::vector<std::string>{"p5:2", "p5en:2", "nd-h100-v5:2", "nd-a100-v4:2", "p4d:2",
+                                               "hgx-2:2", "dgx2:2", "fat-tree:4", "leaf-spine:4x4x2"}));
 }
 
 struct Known {
@@ -235,7 +235,8 @@ struct Known {
   double latency_us = 0;
 };
 
-// What the builders and catalogues say: NVLinks and NICs of 25 GB/s, twelve NVLinks of a DGX A100's GPU.
+// What the builders and catalogues say: NVLinks and NICs of 25 GB/s, twelve NVLinks of a DGX A100's GPU (line
+// rates).
 TEST(Levels, HaveTheNumbersOfTheGraph) {
   const std::map<std::string, std::vector<Known>> known = {
       {"ring:8", {{8, Shape::Ring, 25, 0.7}}},
@@ -243,14 +244,14 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
       {"hub:6", {{6, Shape::Switch, 25, 0.7}}},
       {"dgx2", {{16, Shape::Switch, 25, 0.7}}},
       {"full:8", {{8, Shape::Switch, 7 * 25, 0.7}}},
-      {"dgx-a100:1", {{8, Shape::Switch, 12 * 25, 0.7}}},
-      {"dgx-a100:4", {{4, Shape::Switch, 8 * 25, 5}, {8, Shape::Switch, 12 * 25, 0.7}}},
+      {"dgx-a100:1", {{8, Shape::Switch, 12 * 25, 0.8}}},
+      {"dgx-a100:4", {{4, Shape::Switch, 8 * 25, 5}, {8, Shape::Switch, 12 * 25, 0.8}}},
       {"torus:4x5", {{4, Shape::Ring, 5 * 25, 0.7}, {5, Shape::Ring, 25, 0.7}}},
       {"hypercube:3",
        {{2, Shape::Switch, 4 * 25, 0.7}, {2, Shape::Switch, 2 * 25, 0.7}, {2, Shape::Switch, 25, 0.7}}},
   };
   for (const auto& [name, expected] : known) {
-    const Hierarchy h = load_hierarchy(name);
+    const Hierarchy h = load_hierarchy(name, {.import = {.line_rates = name.starts_with("dgx-a100")}});
     ASSERT_EQ(h.levels.size(), expected.size()) << name;
     for (std::size_t j = 0; j < expected.size(); ++j) {
       const LinkModel& link = h.levels[j].link;

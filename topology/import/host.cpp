@@ -20,50 +20,23 @@
 
 namespace chorale {
 
-// By generation: Blackwell 100, Hopper 90, Ampere 80 and 86, Volta 70, Pascal 60.
-double nvlink_gbs(int sm) {
-  if (sm >= 100) return 40.1;
-  if (sm >= 90) return 20.6;
-  if (sm == 86) return 12;
-  if (sm >= 70) return 20;
-  return 18;
-}
-
-// Older dumps have the architecture as a number in which 910 is gfx90a.
-double xgmi_gbs(const std::string& gcn) {
-  if (gcn.starts_with("gfx94") || gcn.starts_with("gfx95") || gcn.starts_with("94") || gcn.starts_with("95"))
-    return 48;
-  if (gcn.starts_with("gfx90a") || gcn == "910") return 36;
-  return 24;
-}
-
-double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model) {
-  if (arch == "ppc64") return 32;
-  if (arch == "arm64") return 6;
-  if (vendor == "AuthenticAMD") return 16;
-  if (vendor == "GenuineIntel" && family == 6) {
-    if (model >= 0xCF) return 40;  // Emerald Rapids
-    if (model >= 0x8F) return 22;  // Sapphire Rapids
-    if (model >= 0x55) return 10;  // Skylake
-  }
-  return 6;
-}
-
 namespace {
 
 using PartKind = HostPart::Kind;
 
-// Microseconds, of the usual order: no format contains them. Two ports of a path through a switch add up to
-// the alpha of named machines (topology/builders.cpp).
-constexpr double kCableAlpha = 0.7, kNvSwitchPortAlpha = 0.35, kPciAlpha = 0.25, kSocketAlpha = 0.5,
-                 kNetPortAlpha = 2;
+// A step from GPU to GPU of two nodes takes four hops of PCI and two ports.
+double network_port_us(const std::string& network) {
+  return (network_facts(network).step_us - 4 * kPciHopUs) / 2;
+}
 
 // One node of the cluster in the wiring. A part becomes a node of the wiring when it is first named.
 class HostWiring {
  public:
   // number: of the node in the cluster.
   HostWiring(const Host& host, int number, Wiring& wiring, bool networked)
-      : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {}
+      : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {
+    wiring.call_us = std::max(wiring.call_us, host.call_us);
+  }
 
   void add_gpus() {
     for (int p : host_.gpus()) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
@@ -75,7 +48,7 @@ class HostWiring {
     for (const HostCable& cable : host_.cables) {
       const bool direct = kind(cable.src) == PartKind::Gpu && kind(cable.dst) == PartKind::Gpu;
       wiring_.lines.push_back(
-          {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? kCableAlpha : kNvSwitchPortAlpha});
+          {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? host_.step_us : host_.step_us / 2});
     }
     if (!joined_without_pci())
       keep_pci(ports);
@@ -123,20 +96,20 @@ class HostWiring {
       const HostPart& part = host_.parts[p];
       if (part.kind == PartKind::NvSwitch || (part.kind == PartKind::Nic && !networked_)) continue;
       if (part.kind == PartKind::Cpu) cpus.push_back(node_of(p));
-      if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciAlpha);
+      if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciHopUs);
       if (part.kind == PartKind::Nic)
         ports.push_back({number_, node_of(p), node_of(p), part.net_gbs, port_alpha(part)});
     }
     for (std::size_t a = 0; a < cpus.size(); ++a)
       for (std::size_t b = a + 1; b < cpus.size(); ++b)
-        wiring_.join(cpus[a], cpus[b], host_.socket_gbs, kSocketAlpha);
+        wiring_.join(cpus[a], cpus[b], host_.socket_gbs, kSocketHopUs);
     if (host_.cables.empty()) return;
     wiring_.assumed.push_back(host_.cable_name +
                               " does not join all GPUs, so PCI between GPUs is kept, for all of them");
   }
 
   double port_alpha(const HostPart& nic) const {
-    return nic.net_alpha_us > 0 ? nic.net_alpha_us : kNetPortAlpha;
+    return nic.net_alpha_us > 0 ? nic.net_alpha_us : network_port_us(host_.network);
   }
 
   // The parts from one up to its CPU, itself first.
@@ -203,7 +176,7 @@ class HostWiring {
       return at->second;
     };
     for (const auto& [a, b] : hops) {
-      const double alpha = kind(a) == PartKind::Cpu && kind(b) == PartKind::Cpu ? kSocketAlpha : kPciAlpha;
+      const double alpha = kind(a) == PartKind::Cpu && kind(b) == PartKind::Cpu ? kSocketHopUs : kPciHopUs;
       wiring_.lines.push_back({nodes_of(a).first, nodes_of(b).first, gbs_between(a, b), alpha});
       wiring_.lines.push_back({nodes_of(b).second, nodes_of(a).second, gbs_between(a, b), alpha});
     }
@@ -256,10 +229,14 @@ int Host::count(HostPart::Kind kind) const {
   return static_cast<int>(std::ranges::count(parts, kind, &HostPart::kind));
 }
 
-double pci_gbs(double gigatransfers, int width) {
-  // The first two generations send 8 bits as 10, the others 128 as 130.
-  const double megabytes_a_lane = gigatransfers < 8 ? 75 * gigatransfers : 93.75 * gigatransfers;
-  return megabytes_a_lane * width / 1000;
+void Host::take(const GpuFacts& gpu) {
+  if (gpu.links > 0) step_us = link_facts(gpu.link).step_us;
+  call_us = std::max(call_us, gpu.call_us);
+}
+
+const char* rates_in_words(const ImportOptions& options) {
+  return options.line_rates ? "rates are line rates"
+                            : "rates are those that programs reach, below the line rate (--line-rates)";
 }
 
 Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const SwitchTree* tree) {
@@ -318,9 +295,11 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const Switch
                     counted(nics, "NIC is", "NICs are"), nics == 1 ? "it leads" : "they lead"));
   if (networked)
     wiring.assumed.push_back("a GPU reaches the network over the NICs nearest to it in the tree of PCI");
-  wiring.assumed.push_back(
-      "latencies (alpha) are of the usual order, since the files have none: a link between GPUs 0.7 us, "
-      "a hop of PCI 0.25, a port of the network 2");
+  const Host& first = hosts.front();
+  wiring.assumed.push_back(fmt::format(
+      "latencies (alpha) are those of such hardware, since the files have none: a link between GPUs {} us, a "
+      "hop of PCI {}, a port of the network ({}) {}; a call costs {} us",
+      first.step_us, kPciHopUs, first.network, network_port_us(first.network), wiring.call_us));
   return wiring;
 }
 
@@ -343,27 +322,26 @@ struct Instance {
   const char* in_file;  // what its files are called
   int gpus, nics;       // nics: as the files list them; 0: any number
   const char* gpu_id;   // PCI; empty: not distinguished from others
-  const char* gpu;
-  int sm;
-  int nvlinks;  // of a GPU
+  const char* gpu;      // topology/hardware/facts.h
   Joint joint;
   double nic_gbits;
+  const char* network;
 };
 
 constexpr Instance kInstances[] = {
-    {"azure-ndv2", "ndv2", 8, 1, "10de:1db5", "V100", 70, 6, Joint::Dgx1, 100},
-    {"azure-ndv4", "ndv4", 8, 8, "10de:20b0", "A100", 80, 12, Joint::NvSwitch, 200},
-    {"azure-ndv5", "ndv5", 8, 8, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 400},
-    {"azure-ncv4", "ncv4", 4, 1, "10de:20b5", "A100 PCIe", 80, 12, Joint::Pairs, 100},
-    {"aws-p3dn", "p3dn", 8, 1, "10de:1db5", "V100", 70, 6, Joint::Dgx1, 100},
-    {"aws-p4d", "p4d-", 8, 4, "10de:20b0", "A100", 80, 12, Joint::NvSwitch, 100},
-    {"aws-p4de", "p4de", 8, 4, "10de:20b2", "A100", 80, 12, Joint::NvSwitch, 100},
-    {"aws-p5", "p5.", 8, 32, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 100},
-    {"aws-p5", "p5-", 8, 32, "10de:2330", "H100", 90, 18, Joint::NvSwitch, 100},
-    {"aws-p5en", "p5en", 8, 16, "10de:2335", "H200", 90, 18, Joint::NvSwitch, 200},
-    {"aws-p6-b200", "p6-b200", 8, 8, "10de:2901", "B200", 100, 18, Joint::NvSwitch, 400},
-    {"azure-nd-mi300x", "mi300x", 8, 8, "1002:74b5", "MI300X", 0, 7, Joint::Xgmi, 400},
-    {"aws-g5", "g5", 8, 1, "10de:2237", "A10G", 86, 0, Joint::None, 100},
+    {"azure-ndv2", "ndv2", 8, 1, "10de:1db5", "V100", Joint::Dgx1, 100, "InfiniBand"},
+    {"azure-ndv4", "ndv4", 8, 8, "10de:20b0", "A100", Joint::NvSwitch, 200, "InfiniBand"},
+    {"azure-ndv5", "ndv5", 8, 8, "10de:2330", "H100", Joint::NvSwitch, 400, "InfiniBand"},
+    {"azure-ncv4", "ncv4", 4, 1, "10de:20b5", "A100", Joint::Pairs, 100, "RoCE"},
+    {"aws-p3dn", "p3dn", 8, 1, "10de:1db5", "V100", Joint::Dgx1, 100, "EFA"},
+    {"aws-p4d", "p4d-", 8, 4, "10de:20b0", "A100", Joint::NvSwitch, 100, "EFA"},
+    {"aws-p4de", "p4de", 8, 4, "10de:20b2", "A100", Joint::NvSwitch, 100, "EFA"},
+    {"aws-p5", "p5.", 8, 32, "10de:2330", "H100", Joint::NvSwitch, 100, "EFA 2"},
+    {"aws-p5", "p5-", 8, 32, "10de:2330", "H100", Joint::NvSwitch, 100, "EFA 2"},
+    {"aws-p5en", "p5en", 8, 16, "10de:2335", "H200", Joint::NvSwitch, 200, "EFA 2"},
+    {"aws-p6-b200", "p6-b200", 8, 8, "10de:2901", "B200", Joint::NvSwitch, 400, "EFA 2"},
+    {"azure-nd-mi300x", "mi300x", 8, 8, "1002:74b5", "MI300X", Joint::Xgmi, 400, "InfiniBand"},
+    {"aws-g5", "g5", 8, 1, "10de:2237", "RTX A6000", Joint::None, 100, "EFA"},
 };
 
 std::string names() {
@@ -399,22 +377,24 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
 }
 
 // A cable has the rate of all its NVLinks: those of a GPU to the switch, or to its one partner.
-void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus, double specified_gbs) {
-  const double gbs = specified_gbs > 0               ? specified_gbs
-                     : instance.joint == Joint::Xgmi ? xgmi_gbs("gfx942")
-                                                     : nvlink_gbs(instance.sm);
+void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus,
+               const ImportOptions& options) {
+  const GpuFacts& gpu_is = gpu_facts(instance.gpu);
+  host.take(gpu_is);
+  host.network = instance.network;
+  const double gbs = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu_is, rates_of(options));
   const auto cable = [&](int a, int b, int links) { host.join(a, b, gbs * links); };
   switch (instance.joint) {
     case Joint::NvSwitch: {
       const int hub = host.add({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
-      for (int gpu : gpus) cable(gpu, hub, instance.nvlinks);
+      for (int gpu : gpus) cable(gpu, hub, gpu_is.links);
       break;
     }
     case Joint::Dgx1:
       join_two_rings([&](int a, int b, int links) { cable(gpus[a], gpus[b], links); });
       break;
     case Joint::Pairs:
-      for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) cable(gpus[i], gpus[i + 1], instance.nvlinks);
+      for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) cable(gpus[i], gpus[i + 1], gpu_is.links);
       break;
     case Joint::Xgmi:
       host.cable_name = "xGMI";
@@ -441,18 +421,20 @@ void require_gpus(const Host& host, const Instance& instance) {
 Host completed(PciSkeleton skeleton, const ImportOptions& options) {
   const auto [instance, why] = instance_of(skeleton, options.instance);
   Host& host = skeleton.host;
+  const double nic = nic_gbs(network_facts(instance->network), instance->nic_gbits, rates_of(options));
   std::vector<int> gpus;
   for (std::size_t p = 0; p < host.parts.size(); ++p) {
     if (host.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
-    if (host.parts[p].kind == PartKind::Nic) host.parts[p].net_gbs = instance->nic_gbits / 8;
+    if (host.parts[p].kind == PartKind::Nic) host.parts[p].net_gbs = nic;
   }
   require_gpus(host, *instance);
-  join_gpus(host, *instance, gpus, options.nvlink_gbs);
+  join_gpus(host, *instance, gpus, options);
+  const int links = gpu_facts(instance->gpu).links;
   const std::string joint =
-      instance->joint == Joint::NvSwitch ? fmt::format("{} NVLinks to one NVSwitch each", instance->nvlinks)
+      instance->joint == Joint::NvSwitch ? fmt::format("{} NVLinks to one NVSwitch each", links)
       : instance->joint == Joint::Dgx1   ? "NVLinks wired as in a DGX-1"
       : instance->joint == Joint::Xgmi   ? "an xGMI link between each two"
-      : instance->joint == Joint::Pairs  ? fmt::format("{} NVLinks between each two", instance->nvlinks)
+      : instance->joint == Joint::Pairs  ? fmt::format("{} NVLinks between each two", links)
                                          : "no NVLinks";
   host.assumed.push_back(
       fmt::format("the file shows PCI only; it is taken for {} ({}): {} GPUs of type {}, {}, NICs of {} Gb/s",
@@ -473,7 +455,8 @@ Host with_nics_of(Host host, const ImportOptions& options) {
   // Eight GPUs and four NICs: each for two neighbours. Eight and 32: four beside each GPU.
   const int sharing = std::max(1, instance.gpus / instance.nics),
             each = std::max(1, instance.nics / instance.gpus);
-  const double net_gbs = (options.nic_gbits > 0 ? options.nic_gbits : instance.nic_gbits) / 8;
+  const double gbits = options.nic_gbits > 0 ? options.nic_gbits : instance.nic_gbits;
+  host.network = instance.network;
   for (std::size_t first = 0; first < gpus.size(); first += static_cast<std::size_t>(sharing)) {
     const int own_switch = static_cast<int>(host.parts.size());
     const double up = host.parts[gpus[first]].up_gbs;
@@ -493,11 +476,11 @@ Host with_nics_of(Host host, const ImportOptions& options) {
                             .name = fmt::format("NIC {}", first * static_cast<std::size_t>(each) + n),
                             .parent = own_switch,
                             .up_gbs = up,
-                            .net_gbs = net_gbs});
+                            .net_gbs = nic_gbs(network_facts(host.network), gbits, rates_of(options))});
   }
   host.assumed.push_back(
       fmt::format("the file lists no NICs; they are those of {}, as specified: {} of {} Gb/s, {}",
-                  instance.name, instance.nics, net_gbs * 8,
+                  instance.name, instance.nics, gbits,
                   sharing > 1 ? fmt::format("one for {} neighbouring GPUs", sharing)
                               : fmt::format("{} beside each GPU", each)));
   return host;

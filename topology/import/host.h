@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/machine_changes.h"
+#include "topology/hardware/facts.h"
 #include "topology/import/wiring.h"
 
 namespace chorale {
@@ -31,19 +32,27 @@ struct Host {
   std::string file = {};
   std::vector<HostPart> parts = {};
   std::vector<HostCable> cables = {};
-  double socket_gbs = 0;  // between each two CPUs, in each direction
+  double socket_gbs = 0;                            // between each two CPUs, in each direction
+  double call_us = 0;                               // of the slowest of its GPUs
+  double step_us = link_facts("NVLink 4").step_us;  // over a link between two GPUs
+  std::string network = "InfiniBand";               // of topology/hardware/facts.h, that its NICs meet in
   std::string cable_name = "NVLink";
   std::vector<std::string> read = {}, assumed = {};
 
   int add(HostPart);                    // its number
   void join(int a, int b, double gbs);  // by a cable in each direction
+  void take(const GpuFacts&);           // costs of a step and a call, of one of its GPUs
   std::vector<int> gpus() const;        // parts, in the order of ranks
   int count(HostPart::Kind) const;
 };
 
-// PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is
-// 12, 16 GT/s x 16 is 24.
-double pci_gbs(double gigatransfers, int width);
+// Which rates an import counts.
+inline RateKind rates_of(const ImportOptions& options) {
+  return options.line_rates ? RateKind::Line : RateKind::Effective;
+}
+
+// How what was read in line rates, or in what programs reach, is counted: ", the line rates", and so on.
+const char* rates_in_words(const ImportOptions&);
 
 // All nodes in one machine; NICs are joined by a network that never blocks. No path leads through it within
 // a node, unless it is asked for, or some node keeps PCI between GPUs (`within_nodes`).
@@ -56,13 +65,6 @@ double pci_gbs(double gigatransfers, int width);
 // Throws InputError if there are no GPUs, or more than 4,096, or if nothing joins several nodes.
 // With a tree, its switches are the network of the nodes, which are its hosts.
 Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false, const SwitchTree* tree = nullptr);
-
-// The rates that NCCL and RCCL assume for links: GB/s in each direction, by their own tables (below the line
-// rate, since protocols cost some).
-double nvlink_gbs(int sm);                // of one NVLink of a GPU of compute capability sm (70: V100)
-double xgmi_gbs(const std::string& gcn);  // of one link of xGMI: "906", "gfx90a"
-// Between two CPUs.
-double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model);
 
 // Cloud machines whose files show PCI only: what their GPUs are, and what joins them beside PCI.
 

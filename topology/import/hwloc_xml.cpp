@@ -22,9 +22,10 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
-constexpr int kMostObjects = 4096;        // of a matrix
-constexpr double kMostMegabytes = 1e9;    // a second
-constexpr double kUnknownPciGbs = 15.75;  // 8 GT/s x 16
+constexpr int kMostObjects = 4096;      // of a matrix
+constexpr double kMostMegabytes = 1e9;  // a second
+constexpr double kUnknownGigatransfers = 8;
+constexpr int kUnknownLanes = 16;
 
 // Reads the tree of objects, then the matrices, which name devices by numbers (gp_index) of their own.
 class HwlocReader {
@@ -46,14 +47,18 @@ class HwlocReader {
     join_nvswitches();
     host_.socket_gbs = socket_gbs(vendor_.starts_with("IBM") || vendor_.starts_with("POWER") ? "ppc64" : "",
                                   vendor_, family_, model_);
-    host_.read.push_back("rates of NVLinks and PCI are hwloc's, the line rates");
+    host_.read.push_back(fmt::format("{}: hwloc has line rates", rates_in_words(choices_)));
+    if (unknown_models_ > 0)
+      host_.assumed.push_back(fmt::format("{} of an unknown model {} the line rates of {}",
+                                          counted(unknown_models_, "GPU"),
+                                          unknown_models_ == 1 ? "has" : "have", host_.cable_name));
     if (cpus_ > 1)
       host_.assumed.push_back(
           fmt::format("CPUs are joined by {} GB/s, by their vendor and model", host_.socket_gbs));
     if (unknown_pci_ > 0)
       host_.assumed.push_back(fmt::format("{} without a speed {} taken for {} GB/s",
                                           counted(unknown_pci_, "PCI link"), unknown_pci_ == 1 ? "is" : "are",
-                                          kUnknownPciGbs));
+                                          unknown_pci_gbs()));
     if (nics_ > 0)
       host_.assumed.push_back(
           choices_.nic_gbits > 0
@@ -109,9 +114,24 @@ class HwlocReader {
   // 0 and no attribute mean that hwloc does not know it; these are counted, and reported as assumed.
   double pci_rate(const XmlElement& object) {
     const double gbs = object.has("pci_link_speed") ? object.number("pci_link_speed", 0, 1e6) : 0;
-    if (gbs > 0) return gbs;
+    if (gbs > 0) return gbs * pci_gbs(32, 16, rates_of(choices_)) / pci_gbs(32, 16, RateKind::Line);
     ++unknown_pci_;
-    return kUnknownPciGbs;
+    return unknown_pci_gbs();
+  }
+
+  double unknown_pci_gbs() const { return pci_gbs(kUnknownGigatransfers, kUnknownLanes, rates_of(choices_)); }
+
+  // The part of the line rate that the links of a GPU reach, by the model that CUDA or ROCm report of it.
+  double part_of_links(const XmlElement& device) {
+    for (const XmlElement& child : device.children("object"))
+      for (const XmlElement& info : child.children("info"))
+        if (info.text_or("name", "") == "GPUModel")
+          if (const GpuFacts* gpu = gpu_of_model(info.text_or("value", "")); gpu && gpu->links > 0) {
+            host_.take(*gpu);
+            return link_gbs(*gpu, rates_of(choices_)) / link_gbs(*gpu, RateKind::Line);
+          }
+    ++unknown_models_;
+    return 1;
   }
 
   // "0302 [10de:1db8] [10de:131d] a1 00": class, vendor:device, subsystem, revision. NICs are InfiniBand
@@ -128,6 +148,7 @@ class HwlocReader {
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
       part = host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_,
                         pci_rate(device)});
+      part_of_links_[part] = part_of_links(device);
       ++gpus_;
     } else if (kind == "0207" || (kind.starts_with("02") && has_verbs(device))) {
       const double up = pci_rate(device);
@@ -167,9 +188,18 @@ class HwlocReader {
     static const std::map<std::string, double> gbits = {
         {"15b3:1013", 100}, {"15b3:1017", 100}, {"15b3:1019", 100}, {"15b3:101b", 200}, {"15b3:1021", 400},
         {"15b3:1023", 800}, {"1d0f:efa0", 100}, {"1d0f:efa1", 100}, {"1d0f:efa2", 200}};
-    if (choices_.nic_gbits > 0) return choices_.nic_gbits / 8;
+    const auto carries = [&](double speed) {
+      return chorale::nic_gbs(network_facts(host_.network), speed, rates_of(choices_));
+    };
+    if (choices_.nic_gbits > 0) return carries(choices_.nic_gbits);
     const auto known = gbits.find(id);
-    return known == gbits.end() ? up : std::min(up, known->second / 8);
+    return known == gbits.end() ? up : std::min(up, carries(known->second));
+  }
+
+  // Switches carry what their GPUs do.
+  double part_of_links_of(int part) const {
+    const auto known = part_of_links_.find(part);
+    return known == part_of_links_.end() ? 1 : known->second;
   }
 
   // "indexes" names n objects and "u64values" has n * n rates in rows, MB/s from the row's object to the
@@ -206,7 +236,9 @@ class HwlocReader {
         if (parts[a] < 0 || parts[b] < 0)
           ++lost;
         else if (parts[a] != parts[b])
-          host_.cables.push_back({parts[a], parts[b], megabytes / 1000});
+          host_.cables.push_back(
+              {parts[a], parts[b],
+               megabytes / 1000 * std::min(part_of_links_of(parts[a]), part_of_links_of(parts[b]))});
       }
     if (lost > 0)
       host_.assumed.push_back(
@@ -254,7 +286,8 @@ class HwlocReader {
   std::map<std::string, int> at_ = {};  // parts, by the names that matrices have for them
   std::string vendor_ = {};
   int family_ = 0, model_ = 0;
-  int gpus_ = 0, nics_ = 0, cpus_ = 0, unknown_pci_ = 0;
+  std::map<int, double> part_of_links_ = {};  // by GPU
+  int gpus_ = 0, nics_ = 0, cpus_ = 0, unknown_pci_ = 0, unknown_models_ = 0;
   bool newer_ = false;
 };
 

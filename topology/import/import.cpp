@@ -205,6 +205,7 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
   Import import;
   const Wiring wiring = with_gpus_first(simplified(std::move(described)));
   import.machine = in_chunks(wiring, options.error, import);
+  import.machine.call_us = wiring.call_us;
   for (const WiringNode& node : wiring.nodes)
     import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
   import.read = each_once(wiring.read);

@@ -26,6 +26,7 @@ using PartKind = HostPart::Kind;
 constexpr int kMostCount = 10'000;           // NVLinks between two
 constexpr double kMostMegabits = 1e8;        // 100 Tb/s
 constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
+constexpr double kAssumedMegabits = 10'000;  // of a NIC with speed 0, as NCCL has it
 constexpr int kAssumedWidth = 16;
 
 // Counts what it ignores or assumes while it reads, and reports the counts in the end.
@@ -105,8 +106,10 @@ class NcclReader {
     const bool known =
         error == std::errc() && std::ranges::find(kGenerations, gigatransfers) != std::end(kGenerations);
     const int width = pci.has("link_width") ? pci.integer("link_width", 0, 64) : 0;
-    if (!known || width == 0) ++assumed_links_;
-    return pci_gbs(known ? gigatransfers : kAssumedGigatransfers, width > 0 ? width : kAssumedWidth);
+    if (width == 0) ++assumed_widths_;
+    if (!known) ++assumed_speeds_;
+    return pci_gbs(known ? gigatransfers : kAssumedGigatransfers, width > 0 ? width : kAssumedWidth,
+                   rates_of(choices_));
   }
 
   // Dumps nest a switch, a bridge and a device as <pci> alike; what is inside tells them apart, and for
@@ -146,7 +149,12 @@ class NcclReader {
     return text.starts_with("0x") ? text.substr(2) : text;
   }
 
-  double default_nic_gbs(double up) const { return choices_.nic_gbits > 0 ? choices_.nic_gbits / 8 : up; }
+  double net_gbs(double gbits) const {
+    return chorale::nic_gbs(network_facts(host_.network), gbits, rates_of(choices_));
+  }
+  double default_nic_gbs(double up) const {
+    return choices_.nic_gbits > 0 ? net_gbs(choices_.nic_gbits) : up;
+  }
 
   // Ranks of the job that wrote the dump number the GPUs, or else their devices. The rate of a link is by the
   // architecture: gcn of AMD, the compute capability of NVIDIA.
@@ -158,9 +166,12 @@ class NcclReader {
     gpu_at_[bus] = at;
     ++gpus_;
     ++gpus_described_;
-    const double per_link = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs
-                            : gpu.has("gcn")        ? xgmi_gbs(gpu.text("gcn"))
-                                                    : nvlink_gbs(gpu.integer("sm", 1, 10'000));
+    const int sm = gpu.has("gcn") ? 0 : gpu.integer("sm", 1, 10'000);
+    const GpuFacts& kind = sm == 0 ? gpu_of_gcn(gpu.text("gcn")) : gpu_of_sm(sm);
+    host_.take(kind);
+    const LinkFacts& its_link = sm == 0 ? link_facts(kind.link) : nvlink_of_sm(sm);
+    const double per_link =
+        choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : rate_of(its_link, rates_of(choices_));
     if (gpu.has("gcn")) host_.cable_name = "xGMI";
     for (const XmlElement& link : gpu.children()) {
       const std::string name = link.name();
@@ -187,14 +198,15 @@ class NcclReader {
     for (const XmlElement& net : nic.children()) {
       if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
       const double megabits = net.number("speed", 0, kMostMegabits);
-      part.net_gbs += (megabits > 0 ? megabits : 10'000) / 8000;
+      part.net_gbs += net_gbs((megabits > 0 ? megabits : kAssumedMegabits) / 1000);
       if (megabits == 0) host_.assumed.push_back(net.text("name") + " has speed 0, and is taken for 10 Gb/s");
       if (net.has("latency")) part.net_alpha_us = std::max(part.net_alpha_us, net.number("latency", 0, 1e6));
       part.name += (ports++ > 0 ? " and " : "") + net.text("name");
     }
     if (ports == 0) {
       part.name = "nic " + bus;
-      part.net_gbs = default_nic_gbs(up > 0 ? up : pci_gbs(kAssumedGigatransfers, kAssumedWidth));
+      part.net_gbs =
+          default_nic_gbs(up > 0 ? up : pci_gbs(kAssumedGigatransfers, kAssumedWidth, rates_of(choices_)));
       ++nics_without_speed_;
     }
     if (ports > 1) ++several_ports_;
@@ -245,10 +257,13 @@ class NcclReader {
       host_.assumed.push_back(
           fmt::format("{} between GPUs are not the same in both directions, and are kept as they are listed",
                       counted(one_way, "link")));
-    if (assumed_links_ > 0)
-      host_.assumed.push_back(fmt::format("{} without a speed or width {} taken for 8 GT/s and x16",
-                                          counted(assumed_links_, "PCI link"),
-                                          assumed_links_ == 1 ? "is" : "are"));
+    const auto taken_for = [&](int links, const char* lacking, const std::string& value) {
+      if (links > 0)
+        host_.assumed.push_back(fmt::format("{} without a {} {} taken for {}", counted(links, "PCI link"),
+                                            lacking, links == 1 ? "is" : "are", value));
+    };
+    taken_for(assumed_speeds_, "speed", fmt::format("{} GT/s", kAssumedGigatransfers));
+    taken_for(assumed_widths_, "width", fmt::format("x{}", kAssumedWidth));
     if (several_ports_ > 0)
       host_.read.push_back(fmt::format("{} with several ports {} shown as one port of their sum",
                                        counted(several_ports_, "NIC"), several_ports_ == 1 ? "is" : "are"));
@@ -261,7 +276,7 @@ class NcclReader {
       host_.read.push_back(fmt::format("{} <{}> ignored", count, name));
     if (hosts_.size() > 1)
       host_.assumed.push_back(fmt::format("the CPUs of {} hosts are taken for one node's", hosts_.size()));
-    host_.read.push_back("rates are those that NCCL and RCCL use, below the line rate");
+    host_.read.emplace_back(rates_in_words(choices_));
   }
 
   const XmlElement root_;
@@ -272,7 +287,8 @@ class NcclReader {
   std::set<std::string> gpu_ids_ = {}, hosts_ = {};
   std::map<std::string, int> ignored_ = {};
   int gpus_ = 0, gpus_described_ = 0;
-  int to_itself_ = 0, to_nobody_ = 0, assumed_links_ = 0, several_ports_ = 0, nics_without_speed_ = 0;
+  int to_itself_ = 0, to_nobody_ = 0, assumed_speeds_ = 0, assumed_widths_ = 0, several_ports_ = 0,
+      nics_without_speed_ = 0;
 };
 
 }  // namespace

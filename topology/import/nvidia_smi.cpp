@@ -227,36 +227,40 @@ class SmiReader {
     return sum;
   }
 
-  // By the number of NVLinks, which each generation has its own of.
-  struct Generation {
-    const char* name;
-    int sm;
-    double gigatransfers;
-    double nic_gbits;
+  // A GPU of the generation that has so many NVLinks, and what the report calls it.
+  struct Guess {
+    const char* gpu;  // topology/hardware/facts.h
+    std::string name;
   };
   // nvidia-smi prints neither model nor rate. Without a switch a GPU's links are those to all others together
   // (6 in a DGX-1); to a switch the same number is printed for each other GPU (NV12 of an A100, NV18 of an
-  // H100).
-  Generation generation() const {
+  // H100). Four links of a GPU to one other are the bridge of two cards of Ampere (RTX A6000, RTX 3090),
+  // where the four of Pascal lead to several.
+  Guess guess() const {
     int most = 0, sum = 0;
+    bool pairs = true;
     for (const Device& device : devices_) {
       sum = std::max(sum, nvlinks_of(device));
+      const auto partners = std::ranges::count(device.cells, Way::Nvlink, &Cell::way);
+      pairs = pairs && partners <= 1;
       for (const Cell& cell : device.cells) most = std::max(most, cell.nvlinks);
     }
     const int links = sum > kMostNvlinks ? most : sum;  // to a switch, or to all others together
-    if (links > 12) return {"Hopper", 90, 32, 400};
-    if (links > 6) return {"Ampere", 80, 16, 200};
-    if (links > 4) return {"Volta", 70, 8, 100};
-    if (links > 0) return {"Pascal, or bridged GPUs", 60, 8, 100};
-    return {"unknown", 70, 16, 100};
+    if (links == 4 && pairs) return {"RTX A6000", "Ampere cards with a bridge"};
+    if (links == 0) return {"L40S", "cards without NVLink"};
+    const char* const gpu = links > 12 ? "H100" : links > 6 ? "A100" : links > 4 ? "V100" : "P100";
+    return {gpu, links > 4 ? gpu_facts(gpu).family : "Pascal, or bridged GPUs"};
   }
 
   // Transitive closure by level: devices that are PIX to each other share a switch, PXB an upper one, and
   // so on; a part per class, each below the part of its class one level up.
   void build() {
-    const Generation gpus = generation();
-    const double up = pci_gbs(gpus.gigatransfers, 16);
-    const double net = (choices_.nic_gbits > 0 ? choices_.nic_gbits : gpus.nic_gbits) / 8;
+    const auto [gpu_name, kind] = guess();
+    const GpuFacts& gpu = gpu_facts(gpu_name);
+    host_.take(gpu);
+    const double up = pci_gbs(pci_facts(gpu.pci).gigatransfers, 16, rates_of(choices_));
+    const double gbits = choices_.nic_gbits > 0 ? choices_.nic_gbits : gpu.nic_gbits;
+    const double net = nic_gbs(network_facts(host_.network), gbits, rates_of(choices_));
     // Classes of devices, by level; a class lies in one of the level above.
     std::vector<std::vector<int>> group(4, std::vector<int>(devices_.size()));
     constexpr Way kLevels[] = {Way::Pix, Way::Pxb, Way::Phb, Way::Node};
@@ -300,19 +304,20 @@ class SmiReader {
              .net_gbs = net});
       }
     }
-    const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : nvlink_gbs(gpus.sm);
+    const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : link_gbs(gpu, rates_of(choices_));
     join_gpus(gpu_parts, nvlink);
-    // 10 GB/s, as NCCL assumes for Skylake: the text names no CPU.
-    host_.socket_gbs = socket_gbs("", "", 0, 0) + 4;
+    host_.socket_gbs = socket_facts("Intel, from Skylake on").gbs;  // the text names no CPU
     host_.assumed.push_back(fmt::format(
-        "the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s{} and PCI of {} "
-        "GB/s; {} GB/s between CPUs",
-        gpus.name, nvlink, choices_.nvlink_gbs > 0 ? ", as specified," : " (--nvlink-gbs sets another)", up,
-        host_.socket_gbs));
+        "the text has no rates: GPUs are taken for {}, {}PCI of {} GB/s; {} GB/s between CPUs", kind,
+        nvlink > 0 ? fmt::format("with NVLinks of {} GB/s{} and ", nvlink,
+                                 choices_.nvlink_gbs > 0 ? ", as specified," : " (--nvlink-gbs sets another)")
+                   : "with ",
+        up, host_.socket_gbs));
     if (gpu_parts.size() < devices_.size())
       host_.assumed.push_back(
-          fmt::format("NICs are taken for {} Gb/s each{}", net * 8,
+          fmt::format("NICs are taken for {} Gb/s each{}", gbits,
                       choices_.nic_gbits > 0 ? ", as specified" : "; --nic-gbits sets another"));
+    host_.read.emplace_back(rates_in_words(choices_));
   }
 
   // GPU0 and GPU1 with CPUs 0-31: the columns after the matrix.

@@ -1,6 +1,8 @@
 // What 'rocm-smi --showtopo' prints, as text or with --json: for each two GPUs a weight, the hops and the
-// type of the link between them (XGMI or PCIE), and the NUMA node of each GPU. One hop of XGMI is a direct
-// link; more lead over other GPUs and are no links. The output has no rates and no NICs.
+// type of the link between them (XGMI or PCIE), and the NUMA node of each GPU. A weight of 15 or less is one
+// hop of XGMI, a direct link; more is 15 for each hop over other GPUs, and no link. Where the output has no
+// weights, hops decide; but drivers print 1 for all pairs of XGMI, near or far. The output has no rates
+// and no NICs.
 //
 // As text: tables with a title line, a header of GPUs and a row for each.
 //   ======== Hops between two GPUs ========
@@ -28,14 +30,14 @@ namespace chorale {
 namespace {
 
 constexpr int kMostRocmGpus = 64;
-constexpr double kRocmGigatransfers = 32;  // PCI of MI300; of MI200 it is 16
+constexpr int kWeightOfHop = 15;  // of XGMI; of two dies of one package 13 (amdkfd, kfd_crat.h)
 
 // What both forms have.
 struct RocmTopology {
   int gpus = 0;
-  std::map<std::pair<int, int>, std::string> type = {};  // "XGMI", "PCIE"
-  std::map<std::pair<int, int>, int> hops = {};
-  std::map<int, int> numa = {};  // by GPU
+  std::map<std::pair<int, int>, std::string> type = {};       // "XGMI", "PCIE"
+  std::map<std::pair<int, int>, int> hops = {}, weight = {};  // weight: empty if not printed
+  std::map<int, int> numa = {};                               // by GPU
 };
 
 std::string remedy() {
@@ -69,6 +71,7 @@ class RocmText {
     if (line.starts_with("=")) {
       columns_.clear();
       table_ = line.find("Hops between two GPUs") != line.npos        ? Table::Hops
+               : line.find("Weight between two GPUs") != line.npos    ? Table::Weight
                : line.find("Link Type between two GPUs") != line.npos ? Table::Type
                                                                       : Table::Other;
       return;
@@ -94,15 +97,15 @@ class RocmText {
       if (column != row) read_cell(row, column, words[column + 1]);
   }
 
-  // Tables of weights and others are skipped before this.
   void read_cell(int row, int column, const std::string& word) {
     if (table_ == Table::Type) {
       read_.type[{row, column}] = word;
       return;
     }
-    const int hops = number_in<int>(word).value_or(-1);
-    if (hops < 0 || hops > 1000) fail("'" + word.substr(0, 40) + "' is not a number of hops");
-    read_.hops[{row, column}] = hops;
+    const int number = number_in<int>(word).value_or(-1);
+    if (number < 0 || number > 1'000'000)
+      fail("'" + word.substr(0, 40) + "' is not a number of hops, and no weight");
+    (table_ == Table::Hops ? read_.hops : read_.weight)[{row, column}] = number;
   }
 
   // "GPU[3]		: (Topology) Numa Node: 1"
@@ -114,7 +117,7 @@ class RocmText {
     read_.numa[gpu] = std::max(node, 0);
   }
 
-  enum class Table { Other, Hops, Type };
+  enum class Table { Other, Hops, Weight, Type };
   const std::string file_;
   RocmTopology read_ = {};
   Table table_ = Table::Other;
@@ -150,6 +153,9 @@ RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
       const int number = number_in<int>(hops.text()).value_or(-1);
       if (number < 0) hops.fail("is not a number", remedy());
       read.hops[{a, b}] = number;
+      const std::string weight = "(Topology) Weight " + pair;
+      if (system.has(weight.c_str()))
+        if (const auto its = number_in<int>(system[weight.c_str()].text())) read.weight[{a, b}] = *its;
     }
   return read;
 }
@@ -182,8 +188,10 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
   require_whole(read, file);
   Host host{.file = file, .socket_gbs = socket_gbs("x86_64", "AuthenticAMD", 0, 0), .cable_name = "xGMI"};
+  const bool weighed = std::ssize(read.weight) == static_cast<long>(read.gpus) * (read.gpus - 1);
   const auto linked = [&](int a, int b) {
-    return read.type.at({a, b}) == "XGMI" && read.hops.at({a, b}) == 1;
+    return read.type.at({a, b}) == "XGMI" &&
+           (weighed ? read.weight.at({a, b}) <= kWeightOfHop : read.hops.at({a, b}) == 1);
   };
   int most = 0;  // links of a GPU
   for (int a = 0; a < read.gpus; ++a) {
@@ -192,9 +200,10 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
     most = std::max(most, links);
   }
   // Each of eight linked with all others by one link: MI300 and later. Others are MI200 and before.
-  const bool recent = read.gpus == 8 && most == 7;
-  const double link = options.nvlink_gbs > 0 ? options.nvlink_gbs : xgmi_gbs(recent ? "gfx942" : "gfx90a");
-  const double up = pci_gbs(recent ? kRocmGigatransfers : kRocmGigatransfers / 2, 16);
+  const GpuFacts& gpu = gpu_facts(read.gpus == 8 && most == 7 ? "MI300X" : "MI250X");
+  host.take(gpu);
+  const double link = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu, rates_of(options));
+  const double up = pci_gbs(pci_facts(gpu.pci).gigatransfers, 16, rates_of(options));
   std::map<int, int> cpus;
   std::vector<int> gpus;
   for (int a = 0; a < read.gpus; ++a) {
@@ -209,8 +218,12 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   host.assumed.push_back(fmt::format(
       "the output has no rates: GPUs are taken for {}, one xGMI link of {} GB/s between two at one "
       "hop{}, PCI of {} GB/s, {} GB/s between CPUs",
-      recent ? "MI300" : "MI200", link,
-      options.nvlink_gbs > 0 ? ", as specified" : " (--nvlink-gbs sets another)", up, host.socket_gbs));
+      gpu.name, link, options.nvlink_gbs > 0 ? ", as specified" : " (--nvlink-gbs sets another)", up,
+      host.socket_gbs));
+  host.read.emplace_back(
+      weighed ? "two GPUs at a weight of 15 or less are at one hop; the number of hops is not read"
+              : "two GPUs at one hop are linked: there are no weights");
+  host.read.emplace_back(rates_in_words(options));
   return with_nics_of(std::move(host), options);
 }
 

@@ -176,7 +176,8 @@ Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOp
   std::vector<NetworkPort> ports;
   for (int h = 0; h < std::ssize(tree.hosts); ++h) {
     const int node = wiring.add(WiringNode::Kind::Gpu, tree.hosts[h]);
-    ports.push_back({h, node, node, gbits / 8, kSlurmNicAlpha});
+    ports.push_back(
+        {h, node, node, nic_gbs(network_facts("InfiniBand"), gbits, rates_of(options)), kSlurmNicAlpha});
   }
   wiring.read.push_back(fmt::format("{}: {}, {}", file_name(file), counted(std::ssize(tree.hosts), "host"),
                                     counted(std::ssize(tree.switches), "switch", "switches")));

@@ -1,6 +1,6 @@
 // Facts of hardware: what links, GPUs, NICs, PCI and sockets carry and cost. Machines by name
 // (topology/accelerators.cpp) and readers of files (topology/import/) take their numbers from here alone, so
-// that one box has one answer. topology/facts.cpp has the rows, a source beside each number.
+// that one box has one answer. topology/hardware/facts.cpp has the rows, a source beside each number.
 //
 // Rates are GB/s of 1e9 bytes in one direction; latencies are microseconds.
 #pragma once
@@ -14,7 +14,7 @@
 namespace chorale {
 
 // What a rate is: what programs reach, below the line rate by what protocols cost; or the datasheet's.
-enum class Rates { Effective, Line };
+enum class RateKind { Effective, Line };
 
 struct LinkFacts {
   const char* name = "";  // "NVLink 4"
@@ -84,20 +84,27 @@ const LinkFacts& link_facts(std::string_view name);
 const GpuFacts& gpu_facts(std::string_view name);
 const SwitchFacts& switch_facts(std::string_view name);
 const NetworkFacts& network_facts(std::string_view name);
+const SocketFacts& socket_facts(std::string_view name);
+const PciFacts& pci_facts(int generation);
 
 // Returns the first GPU of a compute capability (90: H100); of one that the table lacks, the newest before it
 // ("sm 107" is taken for B300); of less than any, the oldest.
 const GpuFacts& gpu_of_sm(int sm);
+// Returns the NVLink of a GPU of this compute capability, by the newest GPU up to it that has NVLinks.
+const LinkFacts& nvlink_of_sm(int sm);
 // Returns the GPU of an architecture of AMD ("gfx942"; "910" of older files is gfx90a).
 const GpuFacts& gpu_of_gcn(const std::string& gcn);
+// Returns the GPU whose name is a word of a model ("Tesla V100-SXM3-32GB", the longest such name); nullptr if
+// there is none.
+const GpuFacts* gpu_of_model(const std::string& model);
 
 // Returns the rate of one link of the GPU, GB/s; 0 if it has none.
-double link_gbs(const GpuFacts&, Rates);
-double rate_of(const LinkFacts&, Rates);
+double link_gbs(const GpuFacts&, RateKind);
+double rate_of(const LinkFacts&, RateKind);
 // Returns what a NIC of `gbits` Gb/s carries, GB/s.
-double nic_gbs(const NetworkFacts&, double gbits, Rates);
+double nic_gbs(const NetworkFacts&, double gbits, RateKind);
 // Returns the rate of `lanes` lanes of PCI, GB/s; between generations in proportion to their line rates.
-double pci_gbs(double gigatransfers, int lanes, Rates = Rates::Effective);
+double pci_gbs(double gigatransfers, int lanes, RateKind = RateKind::Effective);
 // Returns the rate between two CPUs, by what /proc/cpuinfo has, GB/s.
 double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model);
 

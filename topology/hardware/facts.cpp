@@ -1,49 +1,59 @@
 // Sources: "NCCL" is src/graph/topo.h and src/graph/tuning.cc of NVIDIA/nccl 2.28, "RCCL" src/graph/topo.h of
-// ROCm/rccl; "nccl-tests 212" and the like are threads of GitHub; names such as a100-1n-ar-howto are measured tables
-// (tests/data/measured, benchmarks/believable.py). Numbers fitted on such a table say "fit", and were fitted on
-// tables of even index alone, unless they say that no even one has the machine; the others judge them.
-#include "topology/facts.h"
+// ROCm/rccl; "nccl-tests 212" and the like are threads of GitHub; names such as a100-1n-ar-howto are measured
+// tables (tests/data/measured, benchmarks/believable.py). Numbers fitted on such a table say "fit", and were
+// fitted on tables of even index alone, unless they say that no even one has the machine; the others judge
+// them.
+#include "topology/hardware/facts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <stdexcept>
 
 namespace chorale {
 namespace {
 
-// Columns: name, line rate and effective rate of one link in GB/s, cost of a step in microseconds.
-// A step over NVLink is fit on a100-1n-ar-howto: 17.7 us at 8 bytes, of which 6.6 are the call, over 14 steps.
-// One over xGMI is fit on mi250x-16gcd-ar-small: 24.65 us, of which 9.6 are the call, over 30 steps.
+// Columns: name, line rate and effective rate of one link in GB/s, cost of a step in microseconds. A step
+// over NVLink is fit on a100-1n-ar-howto: 17.7 us at 8 bytes, of which 6.6 are the call, over 14 steps. One
+// over xGMI is fit on mi250x-16gcd-ar-small: 24.65 us, of which 9.6 are the call, over 30 steps.
 constexpr LinkFacts kLinks[] = {
-    {"NVLink 1", 20, 18, 0.8, "line: P100 datasheet, 160 GB/s over 4 links both ways; rate: NCCL, sm 60"},
+    {"NVLink 1", 20, 18, 0.8,
+     "line: P100 datasheet, 160 GB/s over 4 links in both directions; rate: NCCL, sm 60"},
     {"NVLink 2", 25, 22, 0.8,
-     "line: V100 datasheet, 300 GB/s over 6 links both ways; rate: NCCL 2.12, sm 70; tables reach 21.5 "
+     "line: V100 datasheet, 300 GB/s over 6 links in both directions; rate: NCCL 2.12, sm 70; tables reach "
+     "21.5 "
      "(v100-dgx1like-8gpu-ar) and 20.4 (dgx2-12gpu-broadcast)"},
     {"NVLink 3", 25, 20, 0.8,
-     "line: A100 datasheet, 600 GB/s over 12 links both ways; rate: NCCL, sm 80; table a100-1n-ar-howto "
+     "line: A100 datasheet, 600 GB/s over 12 links in both directions; rate: NCCL, sm 80; table "
+     "a100-1n-ar-howto "
      "reaches 19.4"},
     {"NVLink 3 bridge", 14.0625, 12, 0.8,
-     "line: RTX A6000 datasheet, 112.5 GB/s over 4 links both ways; rate: NCCL, sm 86"},
+     "line: RTX A6000 datasheet, 112.5 GB/s over 4 links in both directions; rate: NCCL, sm 86"},
     {"NVLink 4", 25, 20.6, 0.8,
-     "line: H100 datasheet, 900 GB/s over 18 links both ways; rate: NCCL, sm 90; table "
+     "line: H100 datasheet, 900 GB/s over 18 links in both directions; rate: NCCL, sm 90; table "
      "mleng-h200-8gpu-ar-nvlsoff reaches 20.3"},
     {"NVLink 5", 50, 40.1, 0.8,
-     "line: B200 datasheet, 1800 GB/s over 18 links both ways; rate: NCCL, sm 100; table "
+     "line: B200 datasheet, 1800 GB/s over 18 links in both directions; rate: NCCL, sm 100; table "
      "mleng-b200-8gpu-ar-nvlsoff reaches 37.9"},
-    {"NVLink 6", 50, 38, 0.8, "line: Rubin datasheet, 3600 GB/s over 36 links both ways; rate: NCCL, sm 107"},
+    {"NVLink 6", 50, 38, 0.8,
+     "line: Rubin datasheet, 3600 GB/s over 36 links in both directions; rate: NCCL, sm 107"},
     {"xGMI 2", 46, 24, 0.5,
-     "line: MI100 datasheet, 276 GB/s over 3 links both ways; rate: RCCL, before gfx90a"},
-    {"xGMI 3", 50, 36, 0.5, "line: MI250X datasheet, 100 GB/s of a link both ways; rate: RCCL, gfx90a"},
+     "line: MI100 datasheet, 276 GB/s over 3 links in both directions; rate: RCCL, before gfx90a"},
+    {"xGMI 3", 50, 36, 0.5,
+     "line: MI250X datasheet, 100 GB/s of a link in both directions; rate: RCCL, gfx90a"},
     {"xGMI 4", 64, 48, 0.5,
-     "line: MI300X datasheet, 128 GB/s of a link both ways; rate: RCCL, gfx942; tables mleng-mi300x-2gpu-ar "
+     "line: MI300X datasheet, 128 GB/s of a link in both directions; rate: RCCL, gfx942; tables "
+     "mleng-mi300x-2gpu-ar "
      "and -8gpu-ar reach 47.7 and 44.7"},
     {"xGMI 5", 76.8, 58.5, 0.5,
-     "line: MI355X datasheet, 153.6 GB/s of a link both ways; rate: fit on mi355x-1n-ar-oci, which reaches "
+     "line: MI355X datasheet, 153.6 GB/s of a link in both directions; rate: fit on mi355x-1n-ar-oci, which "
+     "reaches "
      "58.2 "
      "(an odd table: the even one is Alltoall, 51.6); RCCL has 48"},
     {"ICI", 50, 50, 0.7, "line: Jouppi et al. 2023, TPU v4; rate: the line rate, as the paper's"},
     {"NeuronLink 3", 64, 64, 0.7,
-     "line: AWS Neuron, Trn2 architecture: 1024 GB/s of a chip over four neighbours, both ways; none "
+     "line: AWS Neuron, Trn2 architecture: 1024 GB/s of a chip over four neighbours, in both directions; "
+     "none "
      "measured"},
 };
 
@@ -67,10 +77,10 @@ constexpr SwitchFacts kSwitches[] = {
      "Quantum-2 datasheet: sums at the line rate; none measured"},
 };
 
-// What a call costs: NCCL's base latency of ring and tree with LL, 6.6 us, in which a100-1n-ar-howto, the table
-// of the least time, leaves 0.8 us a step. RTX: fit on rtx4070tis-2gpu-ar-nop2p, 6.2 us with two steps of 1 us.
-// AMD: fit on mi250x-16gcd-ar-small together with the step. Columns: name, family, sm, gcn, link, links of a GPU,
-// generation of PCI, Gb/s of NICs for a GPU, switch, call.
+// What a call costs: NCCL's base latency of ring and tree with LL, 6.6 us, in which a100-1n-ar-howto, the
+// table of the least time, leaves 0.8 us a step. RTX: fit on rtx4070tis-2gpu-ar-nop2p, 6.2 us with two steps
+// of 1 us. AMD: fit on mi250x-16gcd-ar-small together with the step. Columns: name, family, sm, gcn, link,
+// links of a GPU, generation of PCI, Gb/s of NICs for a GPU, switch, call.
 constexpr const char* kNvidiaCall = "links: datasheet; call: NCCL, tuning.cc, ring with LL";
 constexpr const char* kRtxCall = "links: datasheet; call: fit on rtx4070tis-2gpu-ar-nop2p";
 constexpr const char* kAmdCall = "links: datasheet; call: fit on mi250x-16gcd-ar-small";
@@ -80,6 +90,7 @@ constexpr GpuFacts kGpus[] = {
     {"T4", "Turing", 75, "", "", 0, 3, 100, "", 6.6, kNvidiaCall},
     {"A100", "Ampere", 80, "", "NVLink 3", 12, 4, 200, "", 6.6, kNvidiaCall},
     {"RTX A6000", "Ampere", 86, "", "NVLink 3 bridge", 4, 4, 100, "", 4.2, kRtxCall},
+    {"A10G", "Ampere", 86, "", "", 0, 4, 100, "", 4.2, kRtxCall},
     {"L40S", "Ada", 89, "", "", 0, 4, 200, "", 4.2, kRtxCall},
     {"H100", "Hopper", 90, "", "NVLink 4", 18, 5, 400, "NVSwitch 3", 6.6, kNvidiaCall},
     {"H200", "Hopper", 90, "", "NVLink 4", 18, 5, 400, "NVSwitch 3", 6.6, kNvidiaCall},
@@ -115,8 +126,8 @@ constexpr NetworkFacts kNetworks[] = {
      "two"},
 };
 
-// Rates: NCCL has 12 GB/s for generation 3 with 16 lanes, three quarters of the line rate, and scales it. From
-// GPU to GPU below switches loads reach 52 GB/s and stores 2.6 where 16 RTX PRO 6000 are in four islands
+// Rates: NCCL has 12 GB/s for generation 3 with 16 lanes, three quarters of the line rate, and scales it.
+// From GPU to GPU below switches loads reach 52 GB/s and stores 2.6 where 16 RTX PRO 6000 are in four islands
 // (b12x PR 139).
 constexpr PciFacts kPci[] = {
     {1, 2.5, 4, 3, 0, 0, "line: PCI-SIG, 8 of 10 bits; rate: NCCL"},
@@ -127,7 +138,7 @@ constexpr PciFacts kPci[] = {
     {6, 64, 121, 96, 0, 0, "line: PCI-SIG, 242 of 256 bytes; rate: NCCL"},
 };
 
-constexpr SocketFacts kSockets[] = {
+constexpr SocketFacts kSocketRows[] = {
     {"POWER9", 32, "NCCL, P9"},
     {"Arm", 6, "NCCL, ARM"},
     {"AMD", 16, "NCCL, AMD"},
@@ -142,10 +153,6 @@ const Row& named(const Row (&rows)[n], std::string_view name) {
   for (const Row& row : rows)
     if (name == row.name) return row;
   throw std::logic_error("no fact is named " + std::string(name));
-}
-
-double between_sockets(std::string_view name) {
-  return named(kSockets, name).gbs;
 }
 
 }  // namespace
@@ -166,7 +173,7 @@ std::span<const PciFacts> pci_table() {
   return kPci;
 }
 std::span<const SocketFacts> socket_table() {
-  return kSockets;
+  return kSocketRows;
 }
 
 const LinkFacts& link_facts(std::string_view name) {
@@ -182,11 +189,48 @@ const NetworkFacts& network_facts(std::string_view name) {
   return named(kNetworks, name);
 }
 
-const GpuFacts& gpu_of_sm(int sm) {
+const SocketFacts& socket_facts(std::string_view name) {
+  return named(kSocketRows, name);
+}
+const PciFacts& pci_facts(int generation) {
+  return kPci[std::clamp(generation, 1, static_cast<int>(std::size(kPci))) - 1];
+}
+
+namespace {
+
+// The first row of the newest GPUs up to a compute capability, else of the oldest.
+const GpuFacts& newest_up_to(int sm, bool with_links) {
   const GpuFacts* best = nullptr;
   for (const GpuFacts& gpu : kGpus)
-    if (gpu.sm > 0 && gpu.sm <= sm && (best == nullptr || gpu.sm > best->sm)) best = &gpu;
+    if (gpu.sm > 0 && gpu.sm <= sm && (gpu.links > 0 || !with_links) &&
+        (best == nullptr || gpu.sm > best->sm))
+      best = &gpu;
   return best == nullptr ? kGpus[0] : *best;
+}
+
+}  // namespace
+
+const GpuFacts& gpu_of_sm(int sm) {
+  return newest_up_to(sm, false);
+}
+
+const LinkFacts& nvlink_of_sm(int sm) {
+  return link_facts(newest_up_to(sm, true).link);
+}
+
+const GpuFacts* gpu_of_model(const std::string& model) {
+  const GpuFacts* best = nullptr;
+  for (const GpuFacts& gpu : kGpus) {
+    const std::string_view name = gpu.name;
+    const std::size_t at = model.find(name);
+    if (at == std::string::npos) continue;
+    const auto joins = [&](std::size_t i) {
+      return i < model.size() && std::isalnum(static_cast<unsigned char>(model[i])) != 0;
+    };
+    if ((at > 0 && joins(at - 1)) || joins(at + name.size())) continue;
+    if (best == nullptr || name.size() > std::string_view(best->name).size()) best = &gpu;
+  }
+  return best;
 }
 
 // Older dumps have the architecture as a number in which 910 is gfx90a.
@@ -197,34 +241,34 @@ const GpuFacts& gpu_of_gcn(const std::string& gcn) {
   return gpu_facts(digits.starts_with("90a") || digits == "910" ? "MI250X" : "MI100");
 }
 
-double rate_of(const LinkFacts& link, Rates rates) {
-  return rates == Rates::Line ? link.line_gbs : link.gbs;
+double rate_of(const LinkFacts& link, RateKind rates) {
+  return rates == RateKind::Line ? link.line_gbs : link.gbs;
 }
 
-double link_gbs(const GpuFacts& gpu, Rates rates) {
+double link_gbs(const GpuFacts& gpu, RateKind rates) {
   return gpu.links == 0 ? 0 : rate_of(link_facts(gpu.link), rates);
 }
 
-double nic_gbs(const NetworkFacts& network, double gbits, Rates rates) {
-  return gbits / 8 * (rates == Rates::Line ? 1 : network.part);
+double nic_gbs(const NetworkFacts& network, double gbits, RateKind rates) {
+  return gbits / 8 * (rates == RateKind::Line ? 1 : network.part);
 }
 
-double pci_gbs(double gigatransfers, int lanes, Rates rates) {
+double pci_gbs(double gigatransfers, int lanes, RateKind rates) {
   const PciFacts& row = *std::ranges::min_element(
       kPci, {}, [&](const PciFacts& each) { return std::abs(each.gigatransfers - gigatransfers); });
-  return (rates == Rates::Line ? row.line_gbs : row.gbs) * gigatransfers / row.gigatransfers * lanes / 16;
+  return (rates == RateKind::Line ? row.line_gbs : row.gbs) * gigatransfers / row.gigatransfers * lanes / 16;
 }
 
 double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model) {
-  if (arch == "ppc64") return between_sockets("POWER9");
-  if (arch == "arm64") return between_sockets("Arm");
-  if (vendor == "AuthenticAMD") return between_sockets("AMD");
+  if (arch == "ppc64") return socket_facts("POWER9").gbs;
+  if (arch == "arm64") return socket_facts("Arm").gbs;
+  if (vendor == "AuthenticAMD") return socket_facts("AMD").gbs;
   if (vendor == "GenuineIntel" && family == 6) {
-    if (model >= 0xCF) return between_sockets("Intel, from Emerald Rapids on");
-    if (model >= 0x8F) return between_sockets("Intel, Sapphire Rapids");
-    if (model >= 0x55) return between_sockets("Intel, from Skylake on");
+    if (model >= 0xCF) return socket_facts("Intel, from Emerald Rapids on").gbs;
+    if (model >= 0x8F) return socket_facts("Intel, Sapphire Rapids").gbs;
+    if (model >= 0x55) return socket_facts("Intel, from Skylake on").gbs;
   }
-  return between_sockets("Intel before Skylake, and others");
+  return socket_facts("Intel before Skylake, and others").gbs;
 }
 
 }  // namespace chorale
