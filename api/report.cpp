@@ -103,7 +103,8 @@ std::optional<AlphaBeta> asked_for(const SizeModel& model, const Machine& machin
   if (!model.alpha_us && !model.beta_us_per_byte) return {};
   const AlphaBeta& own = machine.once(alpha_beta);
   return AlphaBeta{.alpha_us = model.alpha_us.value_or(own.alpha_us),
-                   .beta_us_per_byte = model.beta_us_per_byte.value_or(own.beta_us_per_byte)};
+                   .beta_us_per_byte = model.beta_us_per_byte.value_or(own.beta_us_per_byte),
+                   .call_us = own.call_us};
 }
 
 }  // namespace

@@ -42,8 +42,9 @@ std::string in_words(const Hierarchy& hierarchy) {
                       in_words(std::optional(link.host->uplink)), in_words(std::optional(link.host->socket)));
     if (static_cast<int>(j) >= hierarchy.node_level) inside.push_back(level.name);
   }
-  return fmt::format("{}: {}; rates in GB/s, latencies in us\n{}{}inside a node: {}\n", hierarchy.name,
-                     counted(devices(hierarchy), "device"), table(rows, "lrlrrrlll"), hosts,
+  const std::string call = hierarchy.call_us > 0 ? "a call costs " + format_us(hierarchy.call_us) + "; " : "";
+  return fmt::format("{}: {}; {}rates in GB/s, latencies in us\n{}{}inside a node: {}\n", hierarchy.name,
+                     counted(devices(hierarchy), "device"), call, table(rows, "lrlrrrlll"), hosts,
                      inside.empty() ? "nothing" : joined(inside));
 }
 

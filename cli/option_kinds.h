@@ -154,7 +154,9 @@ void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memor
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_collective(CLI::App*, QuestionSettings&, bool collective_required = true);
-// --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
+// --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce,
+// --switches-forward-only,
+// --call-us
 void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void baselines(CLI::App*, BaselineSet& target);

@@ -48,7 +48,7 @@ std::string heading(const Result& result) {
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds) text += "; at most steps + " + counted(space.extra_rounds, "round");
   return text + order_in_words(result.collective) +
-         fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
+         fmt::format("\n(a block is {}{}{})\n", row_of(result.collective.kind).block, call_in_words(topology),
                      under_abilities(topology));
 }
 
@@ -170,6 +170,10 @@ std::string schedule_text(const Topology& topology, const Point& point) {
     }
   }
   return text;
+}
+
+std::string call_in_words(const Topology& topology) {
+  return topology.call_us > 0 ? "; a call costs " + format_us(topology.call_us) : "";
 }
 
 }  // namespace chorale

@@ -41,4 +41,7 @@ const Point* fastest_rate(const Result&);
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);
 
+// "; a call costs 6.6 us"; nothing, where it costs nothing.
+std::string call_in_words(const Topology&);
+
 }  // namespace chorale

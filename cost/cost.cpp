@@ -1,6 +1,7 @@
-// A point's time is a line over the size: its intercept is steps times alpha, its slope is rounds per chunk
-// times beta. The best point by size is the lower envelope of these lines. It is walked and not sorted:
-// points are few, and a step of the walk examines all of them.
+// A point's time is a line over the size: its intercept is a call and steps times alpha, its slope is rounds
+// per chunk times beta. The best point by size is the lower envelope of these lines, which the call, equal
+// for all, does not change. It is walked and not sorted: points are few, and a step of the walk examines all
+// of them.
 #include "cost/cost.h"
 
 #include <fmt/format.h>
@@ -85,7 +86,7 @@ double least_latency_us(const Topology& topology, const Collective& collective) 
 // steps or more.
 TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk,
                      std::vector<StepRate> claimed)
-    : latency_us_(least_latency_us(topology, collective)) {
+    : call_us_(topology.call_us), latency_us_(least_latency_us(topology, collective)) {
   if (topology.links.empty()) return;
   const auto fastest = std::ranges::min_element(topology.links, {}, &Link::beta_us_per_byte);
   us_per_byte_ = rounds_per_chunk * fastest->beta_us_per_byte;
@@ -104,15 +105,17 @@ TimeBound::TimeBound(const Topology& topology, const Collective& collective, dou
 
 // The first term is of more steps than any claim is about; each other one of fewest_ + s steps.
 double TimeBound::us(double block_bytes) const {
-  if (alpha_us_ <= 0) return std::max(latency_us_, us_per_byte_ * block_bytes);
+  if (alpha_us_ <= 0) return call_us_ + std::max(latency_us_, us_per_byte_ * block_bytes);
   double least = alpha_us_ * (fewest_ + static_cast<double>(by_steps_.size())) + us_per_byte_ * block_bytes;
   for (std::size_t s = 0; s < by_steps_.size(); ++s)
     least = std::min(least, alpha_us_ * (fewest_ + static_cast<double>(s)) + by_steps_[s] * block_bytes);
-  return least;
+  return call_us_ + least;
 }
 
 AlphaBeta alpha_beta(const Topology& topology) {
-  return {.alpha_us = step_alpha_us(topology), .beta_us_per_byte = round_beta_us_per_byte(topology)};
+  return {.alpha_us = step_alpha_us(topology),
+          .beta_us_per_byte = round_beta_us_per_byte(topology),
+          .call_us = topology.call_us};
 }
 
 bool links_alike(const Topology& topology) {
@@ -123,7 +126,7 @@ bool links_alike(const Topology& topology) {
 }
 
 double time_us(const Cost& cost, const AlphaBeta& model, double block_bytes) {
-  return cost.steps * model.alpha_us + rate(cost) * block_bytes * model.beta_us_per_byte;
+  return model.call_us + cost.steps * model.alpha_us + rate(cost) * block_bytes * model.beta_us_per_byte;
 }
 
 double time_us(const Cost& cost, const Topology& topology, double block_bytes) {

@@ -1,6 +1,6 @@
-// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, where `bytes` are those of one
-// block (ir/collective.h: the unit of the chunks of a cost). It also gives, for a frontier, the fastest point
-// by size.
+// Time in the alpha-beta model: call + steps * alpha + rounds/chunks * bytes * beta, where `bytes` are those
+// of one block (ir/collective.h: the unit of the chunks of a cost) and `call` is what a call costs, whatever
+// it moves (Topology::call_us). It also gives, for a frontier, the fastest point by size.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,11 @@ namespace chorale {
 struct AlphaBeta {
   double alpha_us = 1.0;           // of a step
   double beta_us_per_byte = 4e-5;  // of a round that moves one byte over each unit of bandwidth
+  double call_us = 0;              // of a call
   bool operator==(const AlphaBeta&) const = default;
 };
 
-// Returns those of the machine's worst link.
+// Returns those of the machine's worst link, and of its calls.
 AlphaBeta alpha_beta(const Topology&);
 
 // Have all links one alpha and one beta?
@@ -36,10 +37,10 @@ struct StepRate {
   double rounds_per_chunk = 0;
 };
 
-// No schedule is faster: the larger of the alphas on the longest path of a chunk, and of a bound on rounds
-// per chunk with the fastest link's beta. If all links have one alpha and one beta a schedule's time is its
-// steps and rounds, and then it is the least, over all numbers of steps S, of S alpha and the highest rate
-// that is claimed of at most S steps or of at most more.
+// No schedule is faster: a call, and the larger of the alphas on the longest path of a chunk, and of a bound
+// on rounds per chunk with the fastest link's beta. If all links have one alpha and one beta a schedule's
+// time is its steps and rounds, and then it is the least, over all numbers of steps S, of S alpha and the
+// highest rate that is claimed of at most S steps or of at most more.
 class TimeBound {
  public:
   // Requires a machine without switches.
@@ -47,7 +48,7 @@ class TimeBound {
   double us(double block_bytes) const;
 
  private:
-  double latency_us_ = 0, us_per_byte_ = 0;
+  double call_us_ = 0, latency_us_ = 0, us_per_byte_ = 0;
   double alpha_us_ = 0;                // of all links alike, or 0
   std::vector<double> by_steps_ = {};  // us per byte, from the fewest steps on; alike
   int fewest_ = 0;

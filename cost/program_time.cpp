@@ -26,9 +26,10 @@
 namespace chorale {
 namespace {
 
-ProgramTime reported(const FluidNetwork& network, double us) {
+// The only place where the call is added to a simulated time.
+ProgramTime reported(const FluidNetwork& network, double call_us, double us) {
   FluidNetwork::Busiest busiest = network.busiest();
-  return {.us = us,
+  return {.us = call_us + us,
           .busiest_us = busiest.us,
           .busiest = std::move(busiest.name),
           .links_chosen = network.had_a_choice()};
@@ -37,7 +38,7 @@ ProgramTime reported(const FluidNetwork& network, double us) {
 // Runs blocks, of either kind, to their ends: `step` does what a block can do now, and returns whether that
 // was anything. A state has its `block` and the number of its `next` instruction.
 template <typename State, typename Step>
-ProgramTime simulate(FluidNetwork& network, std::vector<State>& states, const Step& step) {
+ProgramTime simulate(FluidNetwork& network, double call_us, std::vector<State>& states, const Step& step) {
   const auto done = [&] {
     return std::all_of(states.begin(), states.end(), [](const State& state) {
       return state.next == static_cast<int>(state.block->instructions.size());
@@ -53,7 +54,7 @@ ProgramTime simulate(FluidNetwork& network, std::vector<State>& states, const St
     }
   } while (network.advance());
   if (!done()) throw std::logic_error("program_time: a program that never ends");
-  return reported(network, result.us);
+  return reported(network, call_us, result.us);
 }
 
 void require_ranks(const Topology& topology, std::size_t ranks) {
@@ -110,7 +111,7 @@ class ScheduleTime {
     for (const State& rank : ranks_)
       if (rank.next != rank.epochs.size())
         throw std::logic_error("schedule_time: a schedule that never ends");
-    return reported(network_, us);
+    return reported(network_, topology_.call_us, us);
   }
 
  private:
@@ -189,7 +190,10 @@ class ScheduleTime {
 class BlockTime {
  public:
   BlockTime(const BlockProgram& program, const Topology& topology, double block_bytes, int depth)
-      : network_(topology), chunk_bytes_(block_bytes / program.chunks_per_block), depth_(depth) {
+      : network_(topology),
+        call_us_(topology.call_us),
+        chunk_bytes_(block_bytes / program.chunks_per_block),
+        depth_(depth) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       first_.push_back(static_cast<int>(blocks_.size()));
       for (const Block& block : program.ranks[n].blocks) {
@@ -202,7 +206,7 @@ class BlockTime {
   }
 
   ProgramTime run() {
-    return simulate(network_, blocks_, [this](State& state) { return step(state); });
+    return simulate(network_, call_us_, blocks_, [this](State& state) { return step(state); });
   }
 
  private:
@@ -257,7 +261,7 @@ class BlockTime {
   }
 
   FluidNetwork network_;
-  const double chunk_bytes_;
+  const double call_us_, chunk_bytes_;
   const int depth_;
   std::vector<int> first_ = {};  // block, by rank
   std::vector<State> blocks_ = {};
@@ -270,7 +274,7 @@ class BlockTime {
 class PeerTime {
  public:
   PeerTime(const PeerProgram& program, const Topology& topology, double block_bytes)
-      : network_(topology), chunk_bytes_(block_bytes / program.chunks_per_block) {
+      : network_(topology), call_us_(topology.call_us), chunk_bytes_(block_bytes / program.chunks_per_block) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       raised_.emplace_back(program.ranks[n].counters);
       for (const PeerBlock& block : program.ranks[n].blocks) blocks_.push_back({n, &block});
@@ -278,7 +282,7 @@ class PeerTime {
   }
 
   ProgramTime run() {
-    return simulate(network_, blocks_, [this](State& state) { return step(state); });
+    return simulate(network_, call_us_, blocks_, [this](State& state) { return step(state); });
   }
 
  private:
@@ -329,7 +333,7 @@ class PeerTime {
   }
 
   FluidNetwork network_;
-  const double chunk_bytes_;
+  const double call_us_, chunk_bytes_;
   std::vector<State> blocks_ = {};
   std::vector<std::vector<std::vector<double>>> raised_ = {};  // when, by rank, counter and value
 };

@@ -1,11 +1,11 @@
 // How long a schedule, or a lowered program, takes on a machine: a simulation by events in the alpha-beta
-// model, one launch, all ranks starting together. Transfers share links and limits as in
+// model, one call (Topology::call_us), all ranks starting together. Transfers share links and limits as in
 // cost/fluid_network.h. Nothing else takes time: copies and sums inside a rank, what blocks do between
 // transfers.
 //
 //   schedules       a rank starts all sends of a step, each over the link that it names, and goes on to its
 //                   next step when these, and all that it receives in the step, are there. Where all ranks
-//                   take the same time this is steps * alpha + rounds * beta
+//                   take the same time this is call + steps * alpha + rounds * beta
 //   block programs  the sender's block goes on when the data have left; a message is in the queue from the
 //                   start of its transfer until it is received
 //   peer programs   a Move loads from all and stores to all other ranks at once, each a transfer; its block

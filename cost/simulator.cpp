@@ -115,7 +115,7 @@ Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
 void Simulator::take_faster(Choice& so_far, const Pattern& pattern, double share, int rings,
                             const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share);
-  const double us = so_far.time.latency_us + busiest.us;
+  const double us = hierarchy_.call_us + so_far.time.latency_us + busiest.us;
   if (so_far.time.rings > 0 && us >= so_far.time.us * (1 - 1e-12)) return;
   so_far.time.us = us;
   so_far.time.binding = busiest.what;
@@ -264,7 +264,8 @@ Simulator::Choice Simulator::best_choice(Operation operation, const std::vector<
   return by_tree.time.us < by_ring.time.us ? by_tree : by_ring;
 }
 
-StepTime Simulator::named(Choice choice, bool shift) {
+StepTime Simulator::named(Choice choice, bool shift) const {
+  choice.time.latency_us += hierarchy_.call_us;
   switch (choice.pattern.shape) {
     case Shape::Cycle:
       choice.time.pattern = "ring";
@@ -295,7 +296,8 @@ StepTime Simulator::time(Operation operation, const std::vector<bool>& joined,
 
 StepLoad Simulator::load(const Choice& way, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
-  StepLoad result{.latency_us = way.time.latency_us, .sending_us = way.time.us - way.time.latency_us};
+  const double latency_us = hierarchy_.call_us + way.time.latency_us;
+  StepLoad result{.latency_us = latency_us, .sending_us = way.time.us - latency_us};
   busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, way.pattern), way.share, &result.paths);
   return result;
 }

@@ -2,8 +2,8 @@
 //
 // All groups of an instruction run at once. Every port, ring link and shared path sums the bytes that go over
 // it; the instruction takes as long as the busiest of them, plus the latencies of its longest chain of
-// messages. With b bytes a device before the instruction and groups of n devices, each edge of the algorithm
-// carries
+// messages, plus a call (Hierarchy::call_us), since each instruction is one of a library. With b bytes a
+// device before the instruction and groups of n devices, each edge of the algorithm carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
 //   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the
@@ -55,7 +55,7 @@ struct GroupLoad {
 
 struct StepTime {
   double us = 0;
-  double latency_us = 0;     // contained in us
+  double latency_us = 0;     // contained in us; with the call
   std::string binding = {};  // what is busiest: "node port out"
   int rings = 1;             // chains, or trees, side by side
   std::string pattern = {};  // "ring", "tree", "chain", "all to all", "shift"
@@ -103,7 +103,8 @@ class Simulator {
     Pattern pattern = {};
     double share = 1;  // of a device's bytes, on an edge of weight 1
   };
-  static StepTime named(Choice, bool shift);  // its time, with the name of its pattern
+  // Its time, with the name of its pattern; its latency has the call.
+  StepTime named(Choice, bool shift) const;
   void take_faster(Choice& so_far, const Pattern&, double share, int rings, const std::vector<bool>& joined,
                    const std::vector<GroupLoad>&) const;
   const GroupTraffic& traffic(const std::vector<bool>& joined, const Pattern&) const;

@@ -183,6 +183,11 @@ struct Fields<Topology> {
       field<&T::links>({.longest = kMostLinks}),
       field<&T::limits>({.longest = kMostLinks, .may_lack = true}),
       field<&T::call_us>({.unless_default = true, .help = "Microseconds that a call costs."}),
+      field<&T::switch_gain>(
+          {.least = 1,
+           .most = 100,
+           .unless_default = true,
+           .help = "What switches that multicast or reduce deliver at most, times what their links carry."}),
       field<&T::labels>({.longest = 2 * kMostRanks, .unless_default = true})};
 };
 

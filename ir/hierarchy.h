@@ -62,6 +62,7 @@ struct Hierarchy {
   std::string name = {};
   std::vector<Level> levels = {};
   int node_level = 0;  // levels from this on are inside one node: tree algorithms chain there
+  double call_us = 0;  // microseconds that a call costs beside its messages, as Topology::call_us
   bool operator==(const Hierarchy&) const = default;
 };
 

@@ -148,8 +148,10 @@ struct JobFields {
 
 // "node" is written always, though readers have a default for it.
 std::string to_json(const Hierarchy& hierarchy) {
-  return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n  \"levels\": {}\n}}\n",
-                     quoted(hierarchy.name), hierarchy.node_level, lines_of(hierarchy.levels, "  "));
+  const std::string call =
+      hierarchy.call_us > 0 ? fmt::format("  \"call_us\": {},\n", hierarchy.call_us) : "";
+  return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n{}  \"levels\": {}\n}}\n",
+                     quoted(hierarchy.name), hierarchy.node_level, call, lines_of(hierarchy.levels, "  "));
 }
 
 Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
@@ -159,7 +161,7 @@ Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
 // Devices are counted level by level, while the product still fits. Without "node" the innermost level is the
 // inside of a node.
 Hierarchy read_hierarchy(const JsonReader& json) {
-  json.require_object({"hierarchy", "node", "levels"});
+  json.require_object({"hierarchy", "node", "call_us", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
   const JsonReader levels = json["levels"];
   for (std::size_t i = 0; i < levels.size(kMostLevels); ++i) {
@@ -173,6 +175,7 @@ Hierarchy read_hierarchy(const JsonReader& json) {
   if (hierarchy.levels.empty()) levels.fail("is empty", "list at least one level");
   const int count = static_cast<int>(hierarchy.levels.size());
   hierarchy.node_level = json.has("node") ? json["node"].integer(0, count) : count - 1;
+  if (json.has("call_us")) hierarchy.call_us = json["call_us"].number(0, kMostOfField);
   return hierarchy;
 }
 

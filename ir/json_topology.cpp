@@ -196,7 +196,8 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
     std::vector<std::string> ways;
     for (const std::vector<LinkId>& way : topology.underlay->routes) ways.push_back(list(way));
     Topology below = with_switches(topology);
-    below.labels.clear();  // they are above
+    below.labels.clear();  // they are above, as what a call costs
+    below.call_us = 0;
     text += fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner, write_topology(below, inner),
                         lines(ways, inner));
   }

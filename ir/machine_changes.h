@@ -2,6 +2,7 @@
 // switches that compute; and what the file of another tool leaves open.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,8 +38,10 @@ struct MachineChanges {
   std::vector<std::string> without_ranks = {};  // "5"
   std::vector<std::string> degraded = {};       // "0-1=0.5": what is left of the bandwidth
   Abilities switches = {};                      // that all of them are given
+  bool forward_only = false;                    // abilities that they have are taken away
+  std::optional<double> call_us = {};           // what a call costs; else what the description has
   ImportOptions import = {};                    // of a file of another tool; else the default
-  // Is the machine another than the one that is described?
+  // Are links, ranks or switches other than described?
   bool any() const {
     return !without_links.empty() || !without_ranks.empty() || !degraded.empty() || switches.any();
   }

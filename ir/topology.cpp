@@ -14,6 +14,7 @@ Topology with_switches(const Topology& topology) {
           .switches = topology.underlay->switches,
           .links = topology.underlay->links,
           .limits = topology.underlay->limits,
+          .call_us = topology.call_us,
           .labels = topology.labels};
 }
 

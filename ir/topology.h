@@ -81,17 +81,21 @@ struct Topology {
       0;  // nodes that forward at once and hold nothing; `flatten` (topology/switches.h) removes them
   std::vector<Link> links = {};
   std::vector<SharedLimit> limits = {};
-  // Microseconds that a call costs before anything moves, and after: a launch, the first flag. The links' alphas
-  // have what each step costs.
+  // Microseconds that a call costs before anything moves, and after: a launch, the first flag. The links'
+  // alphas have what each step costs.
   double call_us = 0;
   std::optional<Underlay> underlay = {};  // none where the links are all that there are
   std::vector<Abilities> abilities = {};  // by switch; empty: none of them has any
+  // What a switch that multicasts or reduces delivers at most, as a multiple of what the links out of it
+  // carry: copies and added values count one by one. 0: no such limit.
+  double switch_gain = 0;
   // By node, ranks first, then switches: also those that `flatten` removed, which cables name. Where it is
   // shorter, the others have none. Information for people: labels make no machine another one.
   std::vector<NodeLabel> labels = {};
   bool operator==(const Topology& other) const {
     const auto facts = [](const Topology& t) {
-      return std::tie(t.name, t.ranks, t.switches, t.links, t.limits, t.call_us, t.underlay, t.abilities);
+      return std::tie(t.name, t.ranks, t.switches, t.links, t.limits, t.call_us, t.underlay, t.abilities,
+                      t.switch_gain);
     };
     return facts(*this) == facts(other);
   }

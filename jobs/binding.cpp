@@ -188,8 +188,8 @@ std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
 
 }  // namespace
 
-// `from_bytes`: where the two lines of the bound meet, the latency of the fewest steps and the line through 0
-// of the rate. Below, latency binds.
+// `from_bytes`: where the line of the rate, through 0, meets what no size avoids, the call and the latency of
+// the fewest steps. Below, these bind.
 std::optional<Binding> binding(const Result& result) {
   const Claim* const claim = strongest(result);
   if (claim == nullptr || claim->rounds == 0) return std::nullopt;
@@ -200,16 +200,17 @@ std::optional<Binding> binding(const Result& result) {
   Binding found{.parts = both_ways(priced_parts(machine, prices)),
                 .groups = groups_of(machine, claim->certificate),
                 .steps = fewest_steps(result),
+                .call_us = result.topology.call_us,
                 .as_fastest = betas_differ(result.topology)};
   const TimeBound bound(result.topology, result.collective,
                         static_cast<double>(claim->rounds) / static_cast<double>(claim->chunks));
   // The slope in us per byte of a block, between two sizes at which latency no longer counts.
   constexpr double kLarge = 1e15;
-  found.latency_us = bound.us(0);
+  found.latency_us = bound.us(0) - found.call_us;
   const double us_per_byte = (bound.us(2 * kLarge) - bound.us(kLarge)) / kLarge;
   if (us_per_byte > 0)
     found.from_bytes =
-        found.latency_us / us_per_byte * static_cast<double>(message_shape(result.collective).blocks);
+        bound.us(0) / us_per_byte * static_cast<double>(message_shape(result.collective).blocks);
   return found.parts.empty() ? std::nullopt : std::optional(found);
 }
 
@@ -228,10 +229,14 @@ std::string in_words(const Binding& binding) {
   std::string text = fmt::format(
       "what binds{}: from {} on {}{}", binding.as_fastest ? " if all links had the rate of the fastest" : "",
       format_bytes(binding.from_bytes), joined(named), groups_in_words(binding.groups));
+  std::vector<std::string> below;
+  if (binding.call_us > 0) below.push_back(fmt::format("the call, {},", format_us(binding.call_us)));
   if (binding.latency_us > 0)
-    text += fmt::format("; below, the latency of {}{}",
-                        binding.steps > 0 ? counted(binding.steps, "step") + ", " : "",
-                        format_us(binding.latency_us));
+    below.push_back(fmt::format("the latency of {}{}",
+                                binding.steps > 0 ? counted(binding.steps, "step") + ", " : "",
+                                format_us(binding.latency_us)));
+  if (!below.empty()) text += "; below, " + joined(below, " and ");
+  if (text.ends_with(',')) text.pop_back();
   return text;
 }
 

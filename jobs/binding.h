@@ -26,8 +26,10 @@ struct Binding {
   // two: the parts separate nothing.
   std::vector<std::vector<Rank>> groups = {};
   int steps = 0;          // the fewest of any schedule, whatever the size; 0: not known
-  double latency_us = 0;  // of these
-  double from_bytes = 0;  // messages of so many bytes and more are bound by the parts, smaller by latency
+  double call_us = 0;     // of the call, which every size pays
+  double latency_us = 0;  // of these steps, without the call
+  // Messages of so many bytes and more are bound by the parts, smaller ones by the call and the latency.
+  double from_bytes = 0;
   // Links differ in beta. The bound counts each at the rate of the fastest, so slower ones may bind instead.
   bool as_fastest = false;
 };
@@ -37,7 +39,7 @@ struct Binding {
 std::optional<Binding> binding(const Result&);
 
 // "what binds: from 213 KiB on NVSwitch out (16 x 300 GB/s) and NIC out, both directions (16 x 25 GB/s),
-// between 4 groups of 4 ranks; below, the latency of 2 steps, 5.7 us".
+// between 4 groups of 4 ranks; below, the call, 6.6 us, and the latency of 2 steps, 5.7 us".
 std::string in_words(const Binding&);
 
 // The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes

@@ -82,7 +82,7 @@ CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
   if (limits.steps == 0) return limits;
   // For any number of chunks: the bound on one chunk is a whole number of rounds, which more chunks may beat.
   const TimeBound least(flat, collective, static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks);
-  // Without bytes only the alphas of the longest path are left.
+  // Without bytes the call and the alphas of the longest path are left.
   limits.latency_us = least.us(0);
   const MessageShape message = message_shape(collective);
   const auto block = static_cast<double>(block_of_size(message, static_cast<std::int64_t>(kHugeBytes)));

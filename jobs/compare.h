@@ -22,7 +22,7 @@ namespace chorale {
 struct CollectiveLimits {
   std::string collective = {};
   int steps = 0;          // the fewest of any schedule
-  double latency_us = 0;  // the alphas of the longest path
+  double latency_us = 0;  // a call, and the alphas of the longest path
   double busbw_gbs = 0;
 };
 template <>

@@ -28,8 +28,8 @@ struct Fields<MachinePart> {
 template <>
 struct Fields<Binding> {
   using B = Binding;
-  static constexpr auto all =
-      plain_fields<&B::parts, &B::groups, &B::steps, &B::latency_us, &B::from_bytes, &B::as_fastest>();
+  static constexpr auto all = plain_fields<&B::parts, &B::groups, &B::steps, &B::call_us, &B::latency_us,
+                                           &B::from_bytes, &B::as_fastest>();
 };
 
 namespace {

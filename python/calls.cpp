@@ -26,6 +26,14 @@ void require_between(const char* name, std::optional<Number> value, Number least
                      "use " + std::to_string(least) + " to " + std::to_string(most));
 }
 
+// What a call costs, taken out of the keywords; none where that is not said.
+std::optional<double> call_in(py::dict& keywords) {
+  const auto us = keyword<std::optional<double>>(keywords, "call_us");
+  keywords.attr("pop")("call_us");
+  require_between("call_us", us, 0.0, 1e9);
+  return us;
+}
+
 // Lists are taken out of the keywords; what is left are options of imports, by their rows
 // (python/options.cpp).
 MachineChanges changes(const py::kwargs& asked) {
@@ -36,6 +44,7 @@ MachineChanges changes(const py::kwargs& asked) {
     return all;
   };
   MachineChanges given{list("without_links"), list("without_ranks"), list("degraded")};
+  given.call_us = call_in(left);
   given.import = import_question(py::kwargs(left));
   return given;
 }

@@ -179,13 +179,24 @@ void give(Topology& t, const Abilities& abilities) {
                      t.name + " has no switches", "give a machine with some ('chorale topology list')");
 }
 
+// What is said of its calls, and its switches without abilities where these are taken away.
+Topology with_calls(Topology t, const MachineChanges& changes) {
+  t.call_us = changes.call_us.value_or(t.call_us);
+  if (!changes.forward_only || !abilities_of(t).any()) return t;
+  t.abilities.clear();
+  t.switch_gain = 0;
+  for (SharedLimit& limit : t.limits) limit.abilities = {};
+  t.name += " whose switches only forward";
+  return t;
+}
+
 }  // namespace
 
 Topology changed(const Topology& given, const MachineChanges& changes) {
   // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
   // given.
-  if (!changes.any()) return given;
-  Topology t = with_switches(given);
+  if (!changes.any()) return with_calls(given, changes);
+  Topology t = with_calls(with_switches(given), changes);
   for (const std::string& each : changes.degraded) degrade(t, each);
   std::vector<bool> links(t.links.size(), false), nodes(t.ranks + t.switches, false);
   for (const std::string& each : changes.without_links)

@@ -123,9 +123,13 @@ Topology load_topology(const std::string& spec_or_file, const MachineChanges& mo
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) {
   const auto [spec, changes] = with_failure(spec_or_file, more);
   Described machine = described(spec, changes.import);
-  if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
+  if (machine.levels && !changes.any()) {
+    machine.levels->call_us = changes.call_us.value_or(machine.levels->call_us);
+    return {.hierarchy = std::move(machine.levels)};
+  }
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
   Levels levels = levels_of_either(graph);
+  if (levels.hierarchy) levels.hierarchy->call_us = graph.call_us;
   if (levels.hierarchy && machine.nodes > 0 && !changes.any())
     name_levels(*levels.hierarchy, graph, machine.nodes);
   return levels;
@@ -134,9 +138,10 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
 // Placements have no algorithms for switches that compute, so their price would be that of another machine.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
   const Described machine = described(split_failure(spec_or_file).machine, changes.import);
-  if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))
+  const bool able = machine.graph && abilities_of(*machine.graph).any();
+  if (changes.switches.any() || (able && !changes.forward_only))
     throw InputError("machine " + spec_or_file, "has switches that compute, of which placements know nothing",
-                     "ask 'chorale frontier' for its algorithms, or place it without these abilities");
+                     "ask 'chorale frontier' for its algorithms, or place it with --switches-forward-only");
   Levels levels = load_levels(spec_or_file, changes);
   if (!levels.hierarchy)
     throw InputError(

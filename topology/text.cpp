@@ -103,7 +103,8 @@ std::string describe(const Topology& t) {
       "{}: {}, {}, {}, {}; {}\n", t.name, counted(t.ranks, "rank"), counted(t.switches, "switch", "switches"),
       counted(std::ssize(t.links), "link"), counted(std::ssize(t.limits), "shared limit"),
       hops ? "diameter " + counted(*hops, "hop") : "NOT connected");
-  text += fmt::format("alpha {} us per step, beta {} us per byte of a round\n", step_alpha_us(t),
+  text += fmt::format("{}alpha {} us per step, beta {} us per byte of a round\n",
+                      t.call_us > 0 ? fmt::format("a call costs {} us, ", t.call_us) : "", step_alpha_us(t),
                       round_beta_us_per_byte(t));
   // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
   std::vector<long long> in(t.ranks + t.switches, 0);

@@ -72,9 +72,12 @@ class Traces {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Receives first, then the work, and what a relay waits for at its end.
+  // Receives first, then the work, and what a relay waits for at its end. Ranks begin after the call; what
+  // they receive before that cannot be there, since all begin together.
   std::string text(int p) const {
-    return fmt::format("{0} init\n{1}{2}{3}{0} finalize\n", p, traces_[p].receives, traces_[p].work,
+    const bool calls = p < topology_.ranks && topology_.call_us > 0;
+    const std::string call = calls ? fmt::format("{} sleep {}\n", p, topology_.call_us * 1e-6) : "";
+    return fmt::format("{0} init\n{1}{2}{3}{4}{0} finalize\n", p, traces_[p].receives, call, traces_[p].work,
                        traces_[p].ending);
   }
 

@@ -46,6 +46,7 @@ class Topology:
     links: Final[List[Link]]
     limits: Final[List[SharedLimit]]
     call_us: Final[float]
+    switch_gain: Final[float]
     labels: Final[List[NodeLabel]]
     multicast: Final[List[int]]
     reduce: Final[List[int]]

@@ -55,11 +55,12 @@ def _with_options(call: str) -> Callable[[Call], Call]:
 
 @_with_options("machine")
 def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-            degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Topology:
+            degraded: Iterable[str] = (), call_us: Optional[float] = None,
+            **options: Unpack[ImportOptions]) -> Topology:
     """A machine by name (machines() lists them) or from a file, its switches removed: each route through
     them becomes a link. Changes are as the command line has them: without_links=["0-1"],
-    without_ranks=["5"], degraded=["0-1=0.5"]. Options are of files of other tools."""
-    return _chorale.machine(os.fspath(name), **changes(without_links, without_ranks, degraded), **options)
+    without_ranks=["5"], degraded=["0-1=0.5"]; call_us is what a call costs beside its messages. Options are of files of other tools."""
+    return _chorale.machine(os.fspath(name), **changes(without_links, without_ranks, degraded, call_us), **options)
 
 
 def machines() -> Dict[str, str]:
@@ -324,9 +325,10 @@ def targets() -> Dict[str, str]:
 
 @_with_options("machine")
 def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-              degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Hierarchy:
+              degraded: Iterable[str] = (), call_us: Optional[float] = None,
+              **options: Unpack[ImportOptions]) -> Hierarchy:
     """A machine with levels by name or from a file; options are of files of other tools."""
-    return _chorale.hierarchy(os.fspath(name), **changes(without_links, without_ranks, degraded), **options)
+    return _chorale.hierarchy(os.fspath(name), **changes(without_links, without_ranks, degraded, call_us), **options)
 
 
 @_with_options("place")

@@ -18,8 +18,8 @@ File = Union[str, "os.PathLike[str]"]
 Sizes = Union[str, Iterable[Union[int, str]]]  # of messages: [1024, "64K"], or "1K:1G:4"
 
 
-def changes(without_links: Iterable[str], without_ranks: Iterable[str],
-             degraded: Iterable[str]) -> Dict[str, List[str]]:
+def changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str],
+            call_us: Optional[float]) -> Dict[str, Any]:
     given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
@@ -27,7 +27,8 @@ def changes(without_links: Iterable[str], without_ranks: Iterable[str],
     return {
         "without_links": list(without_links),
         "without_ranks": [str(rank) for rank in without_ranks],
-        "degraded": list(degraded)
+        "degraded": list(degraded),
+        "call_us": call_us
     }
 
 

@@ -25,15 +25,15 @@ struct PointTime {
   double steps_us = 0, moved_us = 0;
 };
 
-// A simulated time of 0 bytes is the part that does not shrink with pieces: steps. The rest is moved
-// bytes.
+// A simulated time of 0 bytes is the part that does not shrink with pieces: steps, and the call, which is the
+// launch of the unit (opened()). The rest is moved bytes.
 PointTime time_of_point(const CollectivePrice& price, std::size_t point, double bytes) {
   if (!price.simulated) {
     const double steps_us = price.points[point].steps * price.link.alpha_us;
-    return {steps_us, time_us(price.points[point], price.link, bytes) - steps_us};
+    return {steps_us, time_us(price.points[point], price.link, bytes) - price.link.call_us - steps_us};
   }
-  const double steps_us = price.simulated(point, 0);
-  return {steps_us, std::max(0.0, price.simulated(point, bytes) - steps_us)};
+  const double none_us = price.simulated(point, 0);
+  return {none_us - price.link.call_us, std::max(0.0, price.simulated(point, bytes) - none_us)};
 }
 
 // One of a number of choices.
@@ -144,8 +144,11 @@ class OpenRun {
         .compute_us = (work.product_flops / device.product_tflops + work.flops / device.compute_tflops +
                        work.double_flops / device.double_tflops) /
                       1e6};
-    for (const CollectiveWork& collective : work.collectives)
+    for (const CollectiveWork& collective : work.collectives) {
       result.collectives.push_back(opened(collective, prices, given));
+      result.fixed.launch_us =
+          std::max(result.fixed.launch_us, result.collectives.back().price->link.call_us);
+    }
     return result;
   }
   // A point that is given cannot be changed: it has no other choices.
@@ -183,9 +186,10 @@ class OpenRun {
     // One communication takes its steps once, whatever the pieces are. Several hand pieces to each other, so
     // each piece takes the steps of each.
     const bool cut = communicating_ > 1;
-    double steps = 0, all = 0, slowest = 0, memory = 0;
+    double launch = 0, steps = 0, all = 0, slowest = 0, memory = 0;
     for (const OpenUnit& open : units_) {
       const UnitPrice unit = open.settled();
+      launch = std::max(launch, unit.launch_us);
       const double piece = longest(unit) / pieces + (cut ? unit.steps_us : 0);
       if (!cut) steps += unit.steps_us;
       all += piece;
@@ -194,7 +198,7 @@ class OpenRun {
     }
     const double pipeline = all + (pieces - 1) * slowest;
     const double links = pieces * static_cast<double>(units_.size() - 1);
-    return device_.launch_us + steps + std::max(pipeline, memory) + links * device_.piece_us;
+    return launch + steps + std::max(pipeline, memory) + links * device_.piece_us;
   }
 
   const DeviceNumbers& device_;

@@ -2,11 +2,12 @@
 //
 //   launch + steps * alpha + the longest of: what its collectives move, its memory traffic, its arithmetic
 //
-// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand
-// over pieces to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece,
-// and of the longest one all pieces, but never less than their memory traffic together takes; and a price for
-// each handing over. Where several of them communicate, communications are cut as well, and each piece takes
-// the steps of its own.
+// since a kernel, and a collective, moves, reads and computes piece by piece. The launch of a unit that
+// communicates is a call on its machine (AlphaBeta::call_us), where that takes longer than the device's.
+// Units that are overlapped hand over pieces to each other, as a pipeline: one launch, all steps, of what
+// remains of each unit one piece, and of the longest one all pieces, but never less than their memory traffic
+// together takes; and a price for each handing over. Where several of them communicate, communications are
+// cut as well, and each piece takes the steps of its own.
 //
 // What a schedule leaves open, the points of its collectives and the number of pieces (language/execution.h),
 // is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time

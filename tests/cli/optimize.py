@@ -143,7 +143,7 @@ assert json.loads((work / "sizes.json").read_text())["rows"][0]["us"] == group["
 
 # What binds, by the certificate: on random machines of two groups that few slow links join, these links,
 # which separate just these groups; and a message is bound by them from the size on at which they take as long
-# as latency.
+# as the call and latency.
 for seed in range(4):
     dice = random.Random(seed)
     sizes = [dice.randint(2, 4), dice.randint(2, 4)]
@@ -151,15 +151,30 @@ for seed in range(4):
     inside = [[i, j] for first, size in ((0, sizes[0]), (sizes[0], sizes[1])) for i in range(first, first + size) for j in range(first, first + size) if i != j]
     over = [[i % sizes[0], sizes[0] + i % sizes[1]] for i in range(bridges)]
     links = [{"src": a, "dst": b, "bandwidth": 20} for a, b in inside] + [{"src": a, "dst": b} for c, d in over for a, b in ((c, d), (d, c))]
-    (work / "two.json").write_text(json.dumps({"topology": f"two{seed}", "ranks": ranks, "links": links}))
+    call_us = 6.5 * (seed % 2)
+    (work / "two.json").write_text(json.dumps({"topology": f"two{seed}", "ranks": ranks, "links": links, "call_us": call_us}))
     bound = answer("two.json", "alltoall", "--jobs", "1", "--sizes", "1G")["binding"]
     assert sorted(bound["groups"]) == [list(range(sizes[0])), list(range(sizes[0], ranks))], (seed, bound)
     assert bound["parts"] and {(part["what"], round(part["gbs"], 6)) for part in bound["parts"]} == {("links between ranks", 25)}, (seed, bound)
     assert abs(sum(part["share"] for part in bound["parts"]) - 1) < 1e-6 and bound["from_bytes"] > 0 and bound["steps"] >= 2, (seed, bound)
     # One direction carries what one group sends to the other, of messages of `ranks` blocks.
     us_per_byte = sizes[0] * sizes[1] / bridges / ranks / 25e3
-    assert abs(bound["from_bytes"] * us_per_byte / bound["latency_us"] - 1) < 1e-6, (seed, bound)
-assert "what binds: from" in run("optimize", "ring:4", "allgather", "--sizes", "1K").stdout
+    assert bound["call_us"] == call_us, (seed, bound)
+    assert abs(bound["from_bytes"] * us_per_byte / (call_us + bound["latency_us"]) - 1) < 1e-6, (seed, bound)
+
+# A call is in each time and in each bound, once, and what is printed names it.
+for machine in ("ring:4", "mi250"):  # links that are alike, and that differ
+    asked = (machine, "allgather", "--sizes", "1K,1M", "--search-time", "1")
+    free, called = answer(*asked), answer(*asked, "--call-us", "6.5")
+    for one, other in ((a, b) for a, b in zip(free["rows"], called["rows"])):
+        assert abs(other["bound_us"] - one["bound_us"] - 6.5) < 1e-6, (machine, one, other)
+        assert other["us"] >= other["bound_us"] * (1 - 1e-9) and other["us"] - other["bound_us"] < one["us"], (machine, one, other)
+    for one, other in zip(free["baselines"], called["baselines"]):
+        assert all(abs(b - a - 6.5) < 1e-6 for a, b in zip(one["us"], other["us"])), (machine, one, other)
+printed = " ".join(run("optimize", "ring:4", "allgather", "--sizes", "1K", "--call-us", "6.5").stdout.split())
+assert "; a call costs 6.5 us)" in printed and "below, the call, 6.5 us, and the latency of 2 steps, 1.4 us" in printed, printed
+for wrong in ("-1", "x", "1e10"):
+    refused("optimize", "ring:4", "allgather", "--call-us", wrong, words=["--call-us"])
 
 # Where baselines are too large to be timed there are none, and the answer is there.
 large = answer("dgx-a100:48", "allreduce", "--sizes", "1K,1G", "--search-time", "1ms")

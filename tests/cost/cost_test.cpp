@@ -27,6 +27,20 @@ TEST(Time, CountsStepsAndRounds) {
   EXPECT_DOUBLE_EQ(time_us(cost, topology, 6000), 13.0);  // the worst alpha and the worst beta
 }
 
+// A call is paid once, whatever is moved: by a schedule, and by the bound on all of them.
+TEST(Time, HasTheCall) {
+  Topology line{.ranks = 2, .call_us = 6.5};
+  line.links = {{.src = 0, .dst = 1, .alpha_us = 2, .beta_us_per_byte = 0.001}};
+  const Cost cost{.steps = 3, .rounds = 7, .chunks = 6};
+  EXPECT_DOUBLE_EQ(time_us(cost, line, 6000), 6.5 + 6 + 7);
+  EXPECT_DOUBLE_EQ(time_us(cost, {.alpha_us = 2, .beta_us_per_byte = 0.001, .call_us = 6.5}, 0), 12.5);
+  const Collective broadcast = make_collective("broadcast", 2, 1);
+  EXPECT_DOUBLE_EQ(TimeBound(line, broadcast, 1).us(1000), 6.5 + 2 + 1);
+  line.links.push_back({.src = 1, .dst = 0, .alpha_us = 1, .beta_us_per_byte = 0.001});
+  EXPECT_DOUBLE_EQ(TimeBound(line, broadcast, 1).us(0), 6.5 + 2);  // links differ
+  EXPECT_DOUBLE_EQ(TimeBound(line, broadcast, 1).us(5000), 6.5 + 5);
+}
+
 // From rank 0 to rank 2 are two links: no fewer steps. Claimed are 4 rounds per chunk of 2 steps, 2 of 3, and
 // 1 of any number: 2 + 4b, 3 + 2b and 4 + b us for b bytes.
 TEST(TimeBounds, StepsAndRoundsTogether) {

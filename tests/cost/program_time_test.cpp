@@ -212,11 +212,12 @@ TEST(ScheduleTime, IsThatOfASlowSimulation) {
 }
 
 // What the formula states is what the simulation finds, where all links are alike and every step fills its
-// rounds.
+// rounds; both have the call once.
 TEST(ScheduleTime, IsTheFormulaWhereAllTakeTheSame) {
   for (const char* name :
        {"ring_allreduce", "direct_allgather", "one_shot_allreduce", "recursive_doubling_allgather"})
-    for (const Topology& machine : {test::full(4), test::hub(8)}) {
+    for (Topology machine : {test::full(4), test::hub(8)}) {
+      machine.call_us = 6.5;
       const Point point = classic_algorithm(name, machine);
       for (const double bytes : {0.0, 1e3, 1e8})
         EXPECT_NEAR(schedule_time(point.schedule, machine, point.cost.chunks, bytes).us,
@@ -264,6 +265,22 @@ TEST(PointTime, OfLinksThatAreAlikeIsTheFormulas) {
   const Topology ring = test::ring(5);
   const Point point = classic_algorithm("ring_allgather", ring);
   EXPECT_DOUBLE_EQ(point_us(ring, point, kBytes), time_us(point.cost, ring, kBytes));
+}
+
+// However a time is found, a call is in it once: by the formula, by simulation, and of a lowered program.
+TEST(PointTime, HasTheCallOnce) {
+  Topology ring = test::ring(4), differ = ring;
+  differ.links[1].alpha_us *= 2;
+  const Point point = classic_algorithm("ring_allgather", ring);
+  PeerProgram nothing{.name = "nothing", .collective = CollectiveKind::Allgather};
+  nothing.ranks.resize(4);
+  for (Topology* machine : {&ring, &differ}) {
+    const double before = point_us(*machine, point, kBytes);
+    machine->call_us = 6.5;
+    EXPECT_NEAR(point_us(*machine, point, kBytes), 6.5 + before, 1e-9);
+    EXPECT_NEAR(*point_us(*machine, point, kBytes, nullptr), 6.5 + before, 1e-9);
+    EXPECT_DOUBLE_EQ(program_time(nothing, *machine, kBytes).us, 6.5);
+  }
 }
 
 // k pieces through a line of n ranks: the first takes n - 1 hops, the others leave the last link right after

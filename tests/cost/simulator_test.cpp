@@ -460,6 +460,27 @@ TEST(Simulator, NicsAreShared) {
   EXPECT_EQ(single.binding, "a single stream at node");
 }
 
+// Each instruction of a strategy is a call of a library: two of them pay it twice, and latency has it.
+TEST(Simulator, EachInstructionIsACall) {
+  Hierarchy machine = named_hierarchy("h100:2");
+  const std::vector<LevelSplit> whole = {{.members = {0, 1}}, {.members = {0, 1, 2, 3, 4, 5, 6, 7}}};
+  const std::vector<GroupLoad> load = {{.places = {Place::All, Place::All}, .bytes = 1e6}};
+  const auto ask = [&](Algorithm algorithm) {
+    return std::pair(Simulator(machine, whole).time(Operation::AllReduce, {true, true}, load, algorithm),
+                     Simulator(machine, whole).load(Operation::AllReduce, {true, true}, load, algorithm));
+  };
+  for (const Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree, Algorithm::Auto}) {
+    machine.call_us = 0;
+    const auto [before, load_before] = ask(algorithm);
+    machine.call_us = 6.5;
+    const auto [after, load_after] = ask(algorithm);
+    EXPECT_NEAR(after.us, 6.5 + before.us, 1e-9);
+    EXPECT_NEAR(after.latency_us, 6.5 + before.latency_us, 1e-9);
+    EXPECT_NEAR(load_after.latency_us, 6.5 + load_before.latency_us, 1e-9);
+    EXPECT_NEAR(load_after.sending_us, load_before.sending_us, 1e-9);
+  }
+}
+
 // 8 A100 a node on an NVSwitch, and NICs of 24 GB/s that this many GPUs share each. Rings leave a node by all
 // of its NICs. People measured 86 GB/s busbw of AllReduce on two such nodes with four NICs, and 24 with one
 // (NVIDIA/nccl issue 1048), and 84.8 in the mean, 96 at best, on three (NVIDIA/nccl-tests issue 119).

@@ -75,6 +75,26 @@ TEST(Price, TakesThePointThatIsBestForTheBytesAtHand) {
   EXPECT_DOUBLE_EQ(all_reduce(40).us(), 5 + 3 + 0.01 * 3 * 160);
 }
 
+// A call of 7 us takes the place of the launch of 5 in the unit that communicates, and of no other; the point
+// is chosen as before. A time that is simulated has the call in it.
+TEST(Price, HasTheCallOfAUnitThatCommunicatesInItsLaunch) {
+  WorkloadPrices prices = simple_prices();
+  const WorkloadPrice before = price(example("sgd", {{"N", 40}}), prices);
+  CollectivePrice& sum = prices.collectives.at(0);
+  sum.link.call_us = 7;
+  const WorkloadPrice formula = price(example("sgd", {{"N", 40}}), prices);
+  sum.simulated = [&](std::size_t point, double bytes) {
+    return time_us(sum.points[point], sum.link, bytes);
+  };
+  for (const WorkloadPrice& after : {formula, price(example("sgd", {{"N", 40}}), prices)}) {
+    EXPECT_DOUBLE_EQ(after.us, before.us + 2);
+    const UnitPrice& unit = after.runs.at(0).units.at(0);
+    EXPECT_DOUBLE_EQ(unit.launch_us, 7);
+    EXPECT_DOUBLE_EQ(unit.steps_us, 3);
+    EXPECT_EQ(unit.points, before.runs.at(0).units.at(0).points);
+  }
+}
+
 TEST(Price, AddsUpUnitsOneAfterTheOther) {
   const WorkloadPrice whole = price(example("sgd", {{"N", 40}}), simple_prices());
   double sum = 0;
