@@ -151,8 +151,10 @@ std::string unused_switches(const Topology& topology, const Point& point, const 
   int rounds = 0;
   for (const Step& step : point.schedule.steps) rounds += needed_rounds(plain, step);
   if (rounds <= point.cost.rounds) return "";
-  return fmt::format("target {} sends value by value and leaves switches that {} unused: {} instead of {}",
-                     target, able, counted(rounds, "round"), point.cost.rounds);
+  return fmt::format(
+      "target {} sends value by value and leaves switches that {} unused: {} instead of {}; "
+      "--switches-forward-only asks for schedules of such sends",
+      target, able, counted(rounds, "round"), point.cost.rounds);
 }
 
 std::span<const OptionRow<CompileOptions>> compile_rows() {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -52,7 +53,8 @@ constexpr long long kFirstLevelWork = 4'000'000;
 constexpr int kWorkFactorPerLevel = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
 constexpr long long kSweepsOfFirstLevel = 30;
-constexpr double kMaxSendsQuick = 1e6;  // of what is made for its few steps
+constexpr double kMaxSendsQuick = 1e6;    // of what is made for its few steps
+constexpr double kMaxSendsInWaves = 2e5;  // each is examined for a dozen numbers of waves
 constexpr double kMaxSendsRegular = 5e6, kMaxSendsDisjoint = 2.5e6;
 constexpr int kMaxCopiesOfUnion = 128;
 constexpr long long kDisjointWork = 100'000'000;
@@ -342,6 +344,7 @@ class Construction::Engine {
       add(How::United, {}, level().times, level().most_exact);
       std::ranges::rotate(attempts_, attempts_.begin() + others);
     }
+    add_waves();
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMaxSendsComposed);
@@ -359,6 +362,19 @@ class Construction::Engine {
     attempts_ = std::exchange(late_, {});
     next_ = 0;
     return true;
+  }
+
+  // An AllReduce in switches (construct/in_network.h) needs equally many chunks of each owner in each wave,
+  // and whole rounds at the bound's rate; more waves leave less of the first and the last one, in which only
+  // one direction is used.
+  void add_waves() {
+    if (one_.kind != CollectiveKind::AllReduce || !abilities_of(question_.topology).any()) return;
+    const long long unit = std::lcm<long long>(one_.ranks, std::max(1LL, question_.bound.chunks));
+    const int waves = 4 << (2 * (level_ - first_level_));
+    std::vector<int> counts;
+    for (const long long chunks : {2LL * one_.ranks, waves * unit})
+      if (chunks <= kMaxChunksPerBlock) counts.push_back(static_cast<int>(chunks));
+    add(How::Quick, counts, {}, kMaxSendsInWaves);
   }
 
   // Counts as they are, and multiples of the bound's own count, at which the bound has whole rounds.

@@ -36,10 +36,11 @@ ChosenRoutes chosen_routes(const Topology&, RouteChoice first = RouteChoice::Sho
 // its beta the largest. A physical link that several routes use becomes a shared limit with its bandwidth
 // over them, which keeps the ends of that link (SharedLimit::cables); limits of the topology carry over to
 // all routes that use their links. Limits have the abilities that follow from those of the switches at their
-// links' ends. Routes between the same two ranks stay parallel links. A topology without switches is returned
-// as it is. Throws InputError if even the fewest routes are too many, if some are chosen and switches
-// multicast or reduce, if a route uses two links of one limit: a chunk would count twice, which a limit over
-// links cannot express; or if its alpha is over 1e9 us.
+// links' ends; what such a switch delivers in all is one limit more (Topology::switch_gain, of eight ports or
+// more; fewer gain less). Routes between the same two ranks stay parallel links. A topology without switches
+// is returned as it is. Throws InputError if even the fewest routes are too many, if some are chosen and
+// switches multicast or reduce, if a route uses two links of one limit: a chunk would count twice, which a
+// limit over links cannot express; or if its alpha is over 1e9 us.
 Topology flatten(const Topology&);
 // Returns the machine as described and as flattened.
 Machine machine_of(const Topology& described);

@@ -141,6 +141,7 @@ inline Topology able_switches(std::mt19937& random) {
   if (t.switches == 2) join(3, 4);
   for (int i = 0; i < t.switches; ++i)
     t.abilities.push_back({.multicast = below(random, 3) > 0, .reduce = below(random, 3) > 0});
+  if (below(random, 2) == 0) t.switch_gain = 1 + below(random, 9) / 4.0;
   return t;
 }
 

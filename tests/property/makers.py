@@ -144,6 +144,8 @@ def abilities(rng):
             more.append(f"--switches-{ability}")
         elif flip(rng, 0.7):
             machine[ability] = random_input.subset(rng, range(machine["switches"]))
+    if flip(rng, 0.5):
+        machine["switch_gain"] = rng.choice([1, 1.25, 2, 3])
     return {**question(rng, machine, True, TINY), "more": more}
 
 

@@ -280,5 +280,19 @@ TEST(Questions, AbilitiesHelp) {
   }
 }
 
+// What a switch can do besides forwarding never makes the best schedule slower, whatever it delivers at most.
+TEST(Questions, AbilitiesNeverHarm) {
+  test::each_case("switches that compute", 60, [&](std::mt19937& random, unsigned) {
+    const Topology able = test::able_switches(random);
+    Topology plain = able;
+    plain.abilities.clear();
+    const Collective c = named(random);
+    for (int steps = 1; steps <= 2; ++steps)
+      EXPECT_LE(test::Possible(flatten(able), c, 2).rounds(steps),
+                test::Possible(flatten(plain), c, 2).rounds(steps))
+          << to_json(able) << name_of(c);
+  });
+}
+
 }  // namespace
 }  // namespace chorale

@@ -1,6 +1,7 @@
 """What holds of the answers of frontier and synthesize: against exhaustive search where a machine is tiny,
 against each other beyond."""
 import collections
+import math
 
 import exhaustive
 import verifier
@@ -299,4 +300,19 @@ def cables(machine):
         over = [ends_of(machine, way) for way in random_input.routes_through(machine) if w in way]
         among = mixed and wire["src"] >= ranks and wire["dst"] >= ranks
         limits += [(tuple(sorted(over)), wire["bandwidth"], wire["dst"] in able["multicast"] and not among, wire["src"] in able["reduce"] and not among)] * bool(over)
-    return binding(limits)
+    return binding(limits + deliveries(machine, able["multicast"] | able["reduce"]))
+
+
+def deliveries(machine, able):
+    """What a switch that can do anything delivers: every send through it counts, and what its links carry counts
+    as often as the gain says, which is less of fewer than eight ports."""
+    limits, wires = [], machine["links"]
+    for at in able if machine.get("switch_gain") else ():
+        into, out = [w for w in wires if w["dst"] == at], [w for w in wires if w["src"] == at]
+        ports = len({wire["dst"] for wire in out})
+        gain = max(1, machine["switch_gain"] * min(1, 9 * (ports - 1) / (7 * (ports + 1))))
+        carried = min(sum(wire["bandwidth"] for wire in side) for side in (into, out))
+        over = [ends_of(machine, way) for way in random_input.routes_through(machine) if any(wires[w]["dst"] == at for w in way)]
+        limits += [(tuple(sorted(over)), math.floor(gain * carried + 0.5), False, False)] * (len(over) > 1)
+    return limits
+
