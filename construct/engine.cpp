@@ -53,8 +53,9 @@ constexpr long long kFirstLevelWork = 4'000'000;
 constexpr int kWorkFactorPerLevel = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
 constexpr long long kSweepsOfFirstLevel = 30;
-constexpr double kMaxSendsQuick = 1e6;    // of what is made for its few steps
-constexpr double kMaxSendsInWaves = 2e5;  // each is examined for a dozen numbers of waves
+constexpr double kMaxSendsQuick = 1e6;      // of what is made for its few steps
+constexpr double kMaxSendsInNetwork = 2e5;  // each is examined for a dozen numbers of waves
+constexpr long long kMaxChunksOfWave = 256;
 constexpr double kMaxSendsRegular = 5e6, kMaxSendsDisjoint = 2.5e6;
 constexpr int kMaxCopiesOfUnion = 128;
 constexpr long long kDisjointWork = 100'000'000;
@@ -191,7 +192,7 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Regular, Disjoint, United, Packed, Exact, Composed };
+  enum class How { Quick, Regular, InNetwork, Disjoint, United, Packed, Exact, Composed };
   // One construction of one chunk count: the unit of advance().
   struct Attempt {
     How how = How::Quick;
@@ -338,13 +339,13 @@ class Construction::Engine {
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     std::ranges::reverse(attempts_.begin(), few.begin());
     attempts_.insert(attempts_.end(), late.begin(), late.end());
+    add_waves();
     // As fine as the bound asks for: what packing takes many seconds to come near to on a large mesh.
     if (one_.kind == CollectiveKind::AllReduce) {
       const std::ptrdiff_t others = std::ssize(attempts_);
       add(How::United, {}, level().times, level().most_exact);
       std::ranges::rotate(attempts_, attempts_.begin() + others);
     }
-    add_waves();
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMaxSendsComposed);
@@ -365,16 +366,17 @@ class Construction::Engine {
   }
 
   // An AllReduce in switches (construct/in_network.h) needs equally many chunks of each owner in each wave,
-  // and whole rounds at the bound's rate; more waves leave less of the first and the last one, in which only
-  // one direction is used.
+  // and nearly whole rounds at the bound's rate; more waves leave less of the first and the last ones, in
+  // which not all directions are used. It comes before packings, since it takes less time.
   void add_waves() {
     if (one_.kind != CollectiveKind::AllReduce || !abilities_of(question_.topology).any()) return;
-    const long long unit = std::lcm<long long>(one_.ranks, std::max(1LL, question_.bound.chunks));
-    const int waves = 4 << (2 * (level_ - first_level_));
-    std::vector<int> counts;
-    for (const long long chunks : {2LL * one_.ranks, waves * unit})
-      if (chunks <= kMaxChunksPerBlock) counts.push_back(static_cast<int>(chunks));
-    add(How::Quick, counts, {}, kMaxSendsInWaves);
+    const long long exact = std::lcm<long long>(one_.ranks, std::max(1LL, question_.bound.chunks));
+    const long long wave =
+        exact <= kMaxChunksOfWave ? exact : (kMaxChunksOfWave + one_.ranks - 1) / one_.ranks * one_.ranks;
+    const std::ptrdiff_t others = std::ssize(attempts_);
+    add(How::InNetwork, {2 * one_.ranks, static_cast<int>(wave) << (2 * (level_ - first_level_ + 1))}, {},
+        kMaxSendsInNetwork);
+    std::ranges::rotate(attempts_, attempts_.begin() + others);
   }
 
   // Counts as they are, and multiples of the bound's own count, at which the bound has whole rounds.
@@ -405,6 +407,8 @@ class Construction::Engine {
         }
         return take(std::move(points));
       }
+      case How::InNetwork:
+        return take(switch_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
       case How::Disjoint:
         return grow_disjoint(attempt.chunks);
       case How::Packed:

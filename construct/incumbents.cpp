@@ -77,6 +77,7 @@ enum When : unsigned {
   kTransitive = 4,     // regular_incumbents, where symmetries carry each rank to each
   kNotTransitive = 8,  // and where they do not
   kWithTime = 16,      // grown_incumbents
+  kInSwitches = 32,    // switch_incumbents
 };
 
 struct Asked {
@@ -111,7 +112,8 @@ std::span<const Construction> constructions() {
        }},
       {"fixed_order", kOutOfTime | kAlways,
        [](const Asked& q) { return sums_in_order(q.topology, q.collective, q.effort); }},
-      {"in_network", kAlways, [](const Asked& q) { return in_network(q.topology, q.collective); }},
+      {"in_network", kAlways | kInSwitches,
+       [](const Asked& q) { return in_network(q.topology, q.collective); }},
       {"tree_growth", kTransitive | kWithTime,
        [](const Asked& q) {
          return q.collective.combining ? Schedules() : grow_trees(q.topology, q.collective, q.stop);
@@ -277,6 +279,14 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
     return {};
   WorkBudget none(0, nullptr);
   return sound(topology, collective, constructed(topology, collective, extra, kOutOfTime, none), nullptr,
+               extra);
+}
+
+std::vector<Point> switch_incumbents(const Topology& topology, const Collective& collective,
+                                     const std::atomic<bool>* stop, int extra) {
+  if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
+  WorkBudget effort(kEffort, stop);
+  return sound(topology, collective, constructed(topology, collective, extra, kInSwitches, effort), stop,
                extra);
 }
 

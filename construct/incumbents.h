@@ -28,6 +28,11 @@ std::vector<Point> incumbents(const Machine&, const Collective&, const std::atom
 // second; empty if it would take longer.
 std::vector<Point> quick_incumbents(const Topology&, const Collective&, int extra = kAnyRounds);
 
+// Only what switches that multicast and reduce do (construct/in_network.h), for more chunks than all of the
+// above is made for; none where they forward only.
+std::vector<Point> switch_incumbents(const Topology&, const Collective&,
+                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
+
 // Returns schedules of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
 // (graph/free_symmetries.h): the sends of one representative are found, and carried to all ranks. In as few
 // steps as hops allow, and on tori and hypercubes in as few rounds as the bound of one chunk; half a second
