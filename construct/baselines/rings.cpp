@@ -17,6 +17,7 @@
 #include <tuple>
 #include <utility>
 
+#include "construct/baselines/ring_packing.h"
 #include "ir/disjoint_sets.h"
 
 namespace chorale {
@@ -407,6 +408,8 @@ std::vector<Ring> ring_decomposition(const Topology& topology) {
   // 6.
   constexpr unsigned kTrials = 8;
   constexpr int kMostRanksTried = 32;
+  // Whole rings of one round are kept where fractions add less.
+  constexpr double kGain = 1.005;
   if (topology.ranks == 1) return {{.order = {0}}};
   for (const Nodes& nodes : {nodes_of(topology), one_node(topology)}) {
     std::vector<Ring> best;
@@ -414,6 +417,10 @@ std::vector<Ring> ring_decomposition(const Topology& topology) {
     for (unsigned trial = 0; trial < (tries ? kTrials : 1); ++trial)
       if (std::vector<Ring> rings = rings_side_by_side(topology, nodes, trial); rings.size() > best.size())
         best = std::move(rings);
+    if (tries && !best.empty())
+      if (PackedRings packed = pack_rings(topology);
+          packed.rate() * rounds_of(topology, best) > kGain * static_cast<double>(best.size()))
+        return std::move(packed.rings);
     if (!best.empty()) return best;
   }
   return {};
