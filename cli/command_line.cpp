@@ -89,6 +89,7 @@ const std::vector<std::pair<Text, std::vector<CommandRow>>> kGroups = {
       {"frontier", frontier_options},
       {"compose", compose_options},
       {"classic", classic_options},
+      {"baseline", baseline_options},
       {"bounds", bounds_options},
       {"alltoallv", alltoallv_options}}},
     {"See and verify", {{"check", check_options}, {"show", show_options}, {"compare", compare_options}}},

@@ -30,6 +30,7 @@ Outcome perform(const CheckCommand&, Supervisor&);
 Outcome perform(const ShowCommand&, Supervisor&);
 Outcome perform(const RunCommand&, Supervisor&);
 Outcome perform(const ClassicCommand&, Supervisor&);
+Outcome perform(const BaselineCommand&, Supervisor&);
 Outcome perform(const BoundsCommand&, Supervisor&);
 Outcome perform(const HierarchyCommand&, Supervisor&);
 Outcome perform(const PlaceCommand&, Supervisor&);

@@ -170,6 +170,7 @@ void synthesize_options(CLI::App&, Command& parsed);
 void frontier_options(CLI::App&, Command& parsed);
 void compose_options(CLI::App&, Command& parsed);
 void classic_options(CLI::App&, Command& parsed);
+void baseline_options(CLI::App&, Command& parsed);
 void bounds_options(CLI::App&, Command& parsed);
 void alltoallv_options(CLI::App&, Command& parsed);
 void check_options(CLI::App&, Command& parsed);

@@ -12,6 +12,7 @@
 #include "api/compile.h"
 #include "api/compose.h"
 #include "api/inputs.h"
+#include "api/library_model.h"
 #include "api/machines.h"
 #include "api/report.h"
 #include "api/run.h"
@@ -233,6 +234,14 @@ struct ClassicCommand {
   Limits limits = {};
 };
 
+struct BaselineCommand {
+  std::string machine = {};  // or a GPU, which `facts` are of
+  std::string collective = {};
+  LibraryMachine facts = {};
+  std::vector<std::int64_t> sizes = {};
+  std::string json = {};
+};
+
 struct BoundsCommand {
   QuestionSettings question = {};
   BoundsQuestion asked = {};
@@ -398,10 +407,10 @@ struct CompletionCommand {
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
                  AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand,
-                 ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand, BoundsCommand,
-                 HierarchyCommand, PlaceCommand, OrderCommand, DesignCommand, ReshardCommand, EmitCommand,
-                 SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand,
-                 LibraryCommand, CompletionCommand>;
+                 ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand, BaselineCommand,
+                 BoundsCommand, HierarchyCommand, PlaceCommand, OrderCommand, DesignCommand, ReshardCommand,
+                 EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
+                 TuneCommand, LibraryCommand, CompletionCommand>;
 
 struct Invocation {
   Command command = {};

@@ -121,6 +121,8 @@ constexpr NetworkFacts kNetworks[] = {
      "part: as InfiniBand; step: fit on p4de-2n-ar, 160.6 us with two of them, 14 NVLinks, a call"},
     {"EFA 2", 0.975, 23.5,
      "part: as InfiniBand; step: p5-2n-ar-doeks and p5-2n-ar-slurm, 64.7 us (no even table has it)"},
+    {"TCPX", 0.945, 40,
+     "part: fit on gcp-a3mega-2n-ag-dstack, 23.6 of 25 GB/s; step: fit on its small sizes"},
     {"Slingshot", 0.92, 5.2,
      "part: fit on gh200-2n-1gpu-ar-alps, 22.9 of 25 GB/s; step: fit on gh200-2n-ar-olivia, 21.8 us with "
      "two"},

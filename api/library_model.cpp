@@ -1,0 +1,416 @@
+// The model has the form of NCCL's own (src/graph/tuning.cc): for each algorithm and protocol a latency, by steps
+// inside of nodes and between them, and a bandwidth; the least time is taken. Three things differ, since NCCL's
+// model chooses and this one is to be right about the time as well. Bandwidths are those of the machine (rates of
+// topology/facts.h) and not of NCCL's search for channels. A message that takes x at that bandwidth also fills and
+// drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a call costs beside its base latency is
+// fitted.
+//
+// "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three that their notes call
+// doubtful (l40s-2n-1gpu-ar-socket, dgx2-12gpu-reducescatter, p5-2n-ar-eks-2.18): the mean absolute logarithm of
+// predicted over measured time, each table with the square root of its rows, by random search. "NCCL" is 2.28.
+#include "api/library_model.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "construct/baselines/rings.h"
+#include "ir/error.h"
+#include "ir/json_fields.h"
+#include "ir/words.h"
+#include "topology/facts.h"
+
+namespace chorale {
+namespace {
+
+using Call = LibraryCall;
+
+enum LibraryProtocol { kLL, kLL128, kSimple };
+constexpr std::array kProtocolNames = {"LL", "LL128", "Simple"};
+constexpr std::array kProtocols = {kLL, kLL128, kSimple};
+using PerProtocol = std::array<double, 3>;  // LL, LL128, Simple
+
+// Microseconds; NCCL, baseLatencies and hwLatencies.
+struct StepLatencies {
+  PerProtocol tree = {}, ring = {};
+};
+constexpr StepLatencies kBase{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}};
+constexpr StepLatencies kOverNvlink{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
+constexpr StepLatencies kOverPci{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
+constexpr StepLatencies kOverNetwork{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
+constexpr PerProtocol kNetworkPost{
+    1, 1, 3};  // of a step inside of a node where there are several; NCCL, netOverhead
+constexpr double kPatBase = 8, kPatPerRank = 2.8, kPatSpeedup = 3.5, kPatPart = 0.75;  // NCCL
+
+// What a tree keeps of its bandwidth at 64 B, 128 B, ...; NCCL, treeCorrectionFactor.
+constexpr std::array<std::array<double, 23>, 3> kTreePart{
+    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+
+// GB/s that LL reaches on one node, two, more; NCCL, llMaxBws, which has one bandwidth for any number of channels;
+// AMD's as Ampere's. Of it a part is reached: fit.
+struct GenerationRow {
+  const char* family = "";
+  std::array<double, 3> ll_gbs = {};
+  double call_us = 0;  // beside the base latency; fit on azure-h100-1n-ar and h20-2n-ar-nvlstree-small
+};
+constexpr double kPartOfLL = 0.7;
+constexpr GenerationRow kGenerations[] = {
+    {"Hopper", {141, 45, 35}, 9.5}, {"Blackwell", {282, 90, 70}, 9.5}, {"Ampere", {87.7, 22.5, 19}, 0},
+    {"Ada", {87.7, 22.5, 19}, 0},   {"", {39, 39, 20.4}, 0},  // older ones
+};
+constexpr GenerationRow kAmd{"", {90, 40, 35}, 0};
+
+// k of k sqrt(x), x in microseconds; fit.
+constexpr double kFillInNode = 1.4, kFillAcross = 4.9, kFillNvls = 3.2, kFillNvlsTree = 8;
+constexpr double kFillP2pInNode = 1.75, kFillP2pAcross = 1.1;
+
+// Latencies of NVLS and NVLSTree, and of a step of the tree between nodes; fit. NCCL has 25, 33 and 20.9.
+constexpr double kNvlsUs = 22.3, kNvlsTreeUs = 19.3, kNvlsTreeStepUs = 8.8;
+// NCCL takes NVLS from five GPUs on: mleng-h200-4gpu-ar and mleng-h200-5gpu-ar.
+constexpr int kMinRanksOfNvls = 5, kMinRanksOfNvlsTree = 8;
+// busbw over algbw of eight GPUs, at which the shares of switches were measured (topology/facts.h).
+constexpr double kNvlsBusFactor = 1.75;
+// More than two nodes: inner nodes of the tree receive twice. No even table has it: Hopper as NCCL's constants for
+// channels (45.5 of 57.7 GB/s), Blackwell by halves.
+constexpr double kNvlsTreePartOfHopper = 0.8, kNvlsTreePartOfBlackwell = 0.5;
+
+// Starts of a GPU from one process, microseconds: a floor where there are more than two; fit.
+constexpr double kStartUs = 6.1;
+// Sends to each peer: a base over that of the GPU; what each further peer costs between nodes; fit.
+constexpr double kP2pUs = 3, kPeerUs = 0.8;
+// Part of a GPU's rate that sends reach: NVLink, xGMI, one neighbour through a switch, and over the links of a mesh;
+// fit on gb300-*-a2a (NVLink), mi355x-1n-a2a-oci, a100-8gpu-sendrecv; the last: odd leonardo-2gpu-sendrecv alone.
+constexpr double kAlltoallPart = 0.94, kAlltoallPartOfAmd = 0.9, kNeighbourPart = 0.83, kMeshPart = 0.93;
+// Part of the rate of PCI: direct, and through the memory of the host; fit on rtx5090-8gpu-ar-max (the second).
+constexpr double kDirectPci = 0.85, kThroughHost = 0.58;
+// Through the host, several sockets have at most the rate of Intel's between them (topology/facts.h), before PCI 5.
+// Without GPUDirect a GPU alone on its node moves what T4 do (g4dn-2n-ar-t4, odd), and several a part of the NICs.
+constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
+// What one GPU moves over NICs, at most: GPUs of PCI 5 reach 49 (fit on h100-2n-1gpu-ar-tree-4nic).
+constexpr double kMostOfOneGpuGbs = 49;
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// The facts as the formulas need them. Rates are GB/s per direction.
+struct Modelled {
+  const GpuFacts& gpu;
+  GenerationRow generation = {};
+  bool amd = false;
+  Joined joined = Joined::Switch;
+  int gpus = 1, nodes = 1;
+  double rate = 0;       // of a GPU within its node
+  double pair_rate = 0;  // from one GPU to one other
+  double nics = 0;       // of a node
+  double extra_us = 0;   // of a step between nodes, beyond NCCL's
+  double step_us = 0;    // between nodes
+  double share = 0;      // of switches that add; 0: none do
+
+  int ranks() const { return gpus * nodes; }
+  bool is_one_node() const { return nodes == 1; }
+  bool by_nvlink() const { return joined == Joined::Switch || joined == Joined::Mesh || gpus == 1; }
+};
+
+GenerationRow generation_of(const GpuFacts& gpu) {
+  if (gpu.sm == 0) return kAmd;
+  for (const GenerationRow& row : kGenerations)
+    if (std::string_view(gpu.family) == row.family || *row.family == '\0') return row;
+  return {};
+}
+
+const GpuFacts& known_gpu(const std::string& name) {
+  std::vector<std::string> known;
+  for (const GpuFacts& gpu : gpu_table()) {
+    known.emplace_back(gpu.name);
+    if (known.back() == name) return gpu;
+  }
+  throw unknown_name("GPU", name, known, "name");
+}
+
+const NetworkFacts& known_network(const std::string& name) {
+  std::vector<std::string> known;
+  for (const NetworkFacts& network : network_table()) {
+    known.emplace_back(network.name);
+    if (known.back() == name || (name.empty() && known.back() == "InfiniBand")) return network;
+  }
+  throw unknown_name("network", name, known, "name");
+}
+
+Joined joint_of(const LibraryMachine& machine, const GpuFacts& gpu) {
+  if (machine.joined) return *machine.joined;
+  if (gpu.links == 0) return Joined::Pci;
+  return gpu.sm == 0 ? Joined::Mesh : Joined::Switch;
+}
+
+void set_rates(const LibraryMachine& machine, Modelled& m) {
+  const int generation = machine.pci > 0 ? machine.pci : m.gpu.pci;
+  if (m.joined == Joined::Switch || m.joined == Joined::Mesh) {
+    m.rate = link_gbs(m.gpu, Rates::Effective) * (machine.links > 0 ? machine.links : m.gpu.links);
+    // Meshes are full among four GPUs of NVIDIA's and eight of AMD's: of fewer, links to the others are idle.
+    const int peers = m.amd ? 7 : 3;
+    const bool is_mesh = m.joined == Joined::Mesh;
+    m.pair_rate = is_mesh && m.gpus <= peers + 1 ? m.rate / peers * kMeshPart : m.rate * kNeighbourPart;
+    if (is_mesh && machine.links == 0 && m.gpus <= peers) m.rate = m.rate / peers * (m.gpus - 1);
+    return;
+  }
+  const bool through_host = m.joined == Joined::Host;
+  m.rate = pci_gbs(2.5 * std::exp2(generation - 1), 16) * (through_host ? kThroughHost : kDirectPci);
+  if (through_host && generation < 5 && m.gpus > 2)
+    m.rate = std::min(m.rate, kThroughHost * socket_gbs("x86_64", "GenuineIntel", 6, 0x55));
+  m.pair_rate = m.rate;
+}
+
+void set_network(const LibraryMachine& machine, Modelled& m) {
+  m.nics = kUnlimited;
+  if (m.is_one_node()) return;
+  const NetworkFacts& network = known_network(machine.network);
+  const double gbits = machine.nic_gbits > 0 ? machine.nic_gbits : m.gpu.nic_gbits;
+  m.nics = (machine.nics > 0 ? machine.nics : m.gpus) * nic_gbs(network, gbits, Rates::Effective);
+  m.step_us = network.step_us;
+  m.extra_us = network.step_us - kOverNetwork.tree[kLL];
+  if (m.gpus == 1) m.nics = std::min(m.nics, kMostOfOneGpuGbs);
+  if (machine.host_copies)
+    m.nics = m.gpus == 1 ? std::min(m.nics, kAloneThroughHostGbs) : kPartThroughHost * m.nics;
+  if (m.gpus == 1) m.rate = m.pair_rate = kUnlimited;
+}
+
+Modelled modelled(const LibraryMachine& machine) {
+  if (machine.gpus < 1 || machine.nodes < 1 || machine.gpus * machine.nodes < 2)
+    throw InputError("machine", "has fewer than two GPUs", "give more GPUs of a node, or nodes");
+  const GpuFacts& gpu = known_gpu(machine.gpu);
+  Modelled m{.gpu = gpu,
+             .generation = generation_of(gpu),
+             .amd = gpu.sm == 0,
+             .gpus = machine.gpus,
+             .nodes = machine.nodes};
+  m.joined = joint_of(machine, gpu);
+  if (gpu.links == 0 && (m.joined == Joined::Switch || m.joined == Joined::Mesh)) m.joined = Joined::Pci;
+  set_rates(machine, m);
+  set_network(machine, m);
+  if (m.joined == Joined::Switch && !machine.no_nvls && *gpu.nvswitch != '\0')
+    m.share = switch_facts(gpu.nvswitch).share;
+  return m;
+}
+
+double bus_factor(Call call, int n) {
+  if (call == Call::AllReduce) return 2.0 * (n - 1) / n;
+  if (call == Call::Broadcast || call == Call::Reduce || call == Call::SendRecv) return 1;
+  return 1.0 * (n - 1) / n;
+}
+
+// A candidate: at `busbw_gbs` a message takes x, all of it latency_us + x + fill sqrt(x).
+struct Candidate {
+  const char* algorithm = "";
+  LibraryProtocol protocol = kSimple;
+  double latency_us = 0, busbw_gbs = 0, fill = 0;
+  double us(double bytes, double factor) const {
+    const double x = bytes * factor / busbw_gbs / 1e3;
+    return latency_us + x + fill * std::sqrt(x);
+  }
+};
+
+int floor_log2(int n) {
+  return std::bit_width(static_cast<unsigned>(n)) - 1;
+}
+double ll_gbs(const Modelled& m) {
+  return kPartOfLL * m.generation.ll_gbs[std::min(m.nodes, 3) - 1];
+}
+const StepLatencies& steps_inside(const Modelled& m) {
+  return m.by_nvlink() ? kOverNvlink : kOverPci;
+}
+double step_between(const Modelled& m, const PerProtocol& steps, LibraryProtocol p) {
+  return steps[p] + m.extra_us * (p == kSimple ? 2 : 1);  // Simple flushes
+}
+double call_us(const Modelled& m) {
+  return (m.gpu.links > 0 ? m.generation.call_us : 0) + (m.amd ? 0 : m.gpu.call_us - kBase.ring[kLL]);
+}
+double fill_of(const Modelled& m) {
+  return m.is_one_node() ? kFillInNode : kFillAcross;
+}
+
+Candidate ring(const Modelled& m, Call call, LibraryProtocol p) {
+  double gbs = std::min(m.rate, m.nics);
+  if (p == kLL) gbs = std::min(ll_gbs(m), gbs / 2);
+  if (p == kLL128) gbs *= 0.92;  // NCCL: 120 of 128 bytes
+  const double inside = std::max(steps_inside(m).ring[p], m.is_one_node() ? 0 : kNetworkPost[p]);
+  const double between = step_between(m, m.gpus == 1 ? kOverNetwork.tree : kOverNetwork.ring, p);
+  double us = kBase.ring[p] + call_us(m);
+  if (call == Call::Broadcast || call == Call::Reduce) {
+    us += 2 * (m.is_one_node() ? steps_inside(m).ring[p] : between);
+  } else {
+    const int phases = call == Call::AllReduce ? 2 : 1;
+    const int across = m.is_one_node() ? 0 : phases * (m.nodes - 1);
+    us += (phases * (m.ranks() - 1) - across) * inside + across * between;
+  }
+  return {"Ring", p, us, gbs, fill_of(m)};
+}
+
+// Of two nodes each sends every byte once, where a ring has 2(n-1)/n of them.
+Candidate tree(const Modelled& m, LibraryProtocol p, double bytes) {
+  const double across = m.nodes == 2 ? m.nics * bus_factor(Call::AllReduce, m.ranks()) : m.nics;
+  double gbs = std::min(m.rate, across) * 0.92;
+  if (p == kLL) gbs = std::min(gbs / 3.8, ll_gbs(m));
+  if (p == kLL128) gbs *= m.is_one_node() ? 7.0 / 9 : 120.0 / 128;
+  if (p == kSimple && m.is_one_node()) gbs *= 0.85;
+  const int size = bytes < 64 ? -1 : std::bit_width(static_cast<std::uint64_t>(bytes) >> 6) - 1;
+  if (size >= 0 && size < std::ssize(kTreePart[p])) gbs *= kTreePart[p][size];
+  const double us = kBase.tree[p] + call_us(m) +
+                    2 * ((m.gpus - 1) * steps_inside(m).tree[p] +
+                         floor_log2(m.nodes) * step_between(m, kOverNetwork.tree, p));
+  return {"Tree", p, us, gbs, fill_of(m)};
+}
+
+Candidate nvls(const Modelled& m) {
+  const double gbs = m.share * m.rate * bus_factor(Call::AllReduce, m.gpus);
+  return {"NVLS", kSimple, kNvlsUs + call_us(m), gbs, kFillNvls};
+}
+
+Candidate nvls_tree(const Modelled& m) {
+  const double across = m.nodes == 2 ? m.nics * bus_factor(Call::AllReduce, m.ranks()) : m.nics;
+  const double part = m.nodes == 2                                 ? 1
+                      : std::string_view(m.gpu.family) == "Hopper" ? kNvlsTreePartOfHopper
+                                                                   : kNvlsTreePartOfBlackwell;
+  const double us = kNvlsTreeUs + 2 * floor_log2(m.nodes) * (kNvlsTreeStepUs + 2 * m.extra_us) + call_us(m);
+  return {"NVLSTree", kSimple, us, std::min(m.share * m.rate * kNvlsBusFactor * part, across), kFillNvlsTree};
+}
+
+Candidate pat(const Modelled& m) {
+  const double us = kPatBase + call_us(m) +
+                    floor_log2(m.nodes) * step_between(m, kOverNetwork.tree, kSimple) / kPatSpeedup +
+                    m.ranks() * kPatPerRank;
+  return {"PAT", kSimple, us, kPatPart * m.nics, fill_of(m)};
+}
+
+// Between nodes a GPU sends (n - gpus) / n of an Alltoall by its share of the NICs.
+Candidate sends(const Modelled& m, Call call) {
+  const int n = m.ranks();
+  double gbs = m.rate * (m.amd ? kAlltoallPartOfAmd : kAlltoallPart);
+  if (call == Call::SendRecv)
+    gbs = m.is_one_node() ? m.pair_rate : std::min(m.rate, m.nics);
+  else if (!m.is_one_node())
+    gbs = std::min(m.rate, m.nics / m.gpus * bus_factor(call, n) * n / (n - m.gpus));
+  double us = m.gpu.call_us + kP2pUs;
+  if (!m.is_one_node()) us += kOverNetwork.tree[kLL] + m.step_us + (n - 2) * kPeerUs;
+  return {"P2P", kSimple, us, gbs, m.is_one_node() ? kFillP2pInNode : kFillP2pAcross};
+}
+
+// NCCL switches LL128 off over PCI, and RCCL where it was not tried; NVLS below the least ranks.
+std::vector<Candidate> candidates(const Modelled& m, Call call, double bytes) {
+  if (call == Call::Alltoall || call == Call::SendRecv) return {sends(m, call)};
+  std::vector<Candidate> all;
+  for (const LibraryProtocol p : kProtocols) {
+    if (p == kLL128 && (!m.by_nvlink() || m.amd)) continue;
+    all.push_back(ring(m, call, p));
+    if (call == Call::AllReduce) all.push_back(tree(m, p, bytes));
+  }
+  if (call == Call::AllReduce && m.share > 0 && m.is_one_node() && m.gpus >= kMinRanksOfNvls)
+    all.push_back(nvls(m));
+  if (call == Call::AllReduce && m.share > 0 && !m.is_one_node() && m.gpus >= kMinRanksOfNvlsTree)
+    all.push_back(nvls_tree(m));
+  if ((call == Call::Allgather || call == Call::ReduceScatter) && m.gpus == 1 && !m.amd)
+    all.push_back(pat(m));
+  return all;
+}
+
+LibraryTime time_of(const LibraryMachine& machine, const Modelled& m, Call call, std::int64_t message_bytes) {
+  const double bytes = static_cast<double>(message_bytes), factor = bus_factor(call, m.ranks());
+  std::vector<Candidate> all = candidates(m, call, bytes);
+  const auto is_other = [&](const Candidate& each) { return machine.algorithm != each.algorithm; };
+  if (!std::ranges::all_of(all, is_other)) std::erase_if(all, is_other);
+  const Candidate& taken =
+      *std::ranges::min_element(all, {}, [&](const Candidate& each) { return each.us(bytes, factor); });
+  LibraryTime time{.message_bytes = message_bytes,
+                   .algorithm = taken.algorithm,
+                   .protocol = kProtocolNames[taken.protocol],
+                   .us = taken.us(bytes, factor)};
+  if (machine.one_process && m.ranks() > 2)
+    time.us = std::max(time.us, kStartUs * m.ranks() + bytes * factor / taken.busbw_gbs / 2e3);
+  time.busbw_gbs = bytes * factor / time.us / 1e3;
+  return time;
+}
+
+}  // namespace
+
+std::span<const Named<LibraryCall>> library_calls() {
+  static constexpr Named<LibraryCall> kCalls[] = {
+      {Call::AllReduce, "allreduce"}, {Call::Allgather, "allgather"}, {Call::ReduceScatter, "reducescatter"},
+      {Call::Alltoall, "alltoall"},   {Call::Broadcast, "broadcast"}, {Call::Reduce, "reduce"},
+      {Call::SendRecv, "sendrecv"}};
+  return kCalls;
+}
+
+std::span<const Named<Joined>> kinds_of_joints() {
+  static constexpr Named<Joined> kKinds[] = {
+      {Joined::Switch, "switch"}, {Joined::Mesh, "mesh"}, {Joined::Pci, "pci"}, {Joined::Host, "host"}};
+  return kKinds;
+}
+
+std::string library_of(const LibraryMachine& machine) {
+  return known_gpu(machine.gpu).sm == 0 ? "RCCL" : "NCCL";
+}
+
+std::vector<LibraryTime> library_times(const LibraryMachine& machine, LibraryCall call,
+                                       const std::vector<std::int64_t>& message_bytes) {
+  const Modelled m = modelled(machine);
+  std::vector<LibraryTime> times;
+  for (const std::int64_t bytes : message_bytes) times.push_back(time_of(machine, m, call, bytes));
+  return times;
+}
+
+namespace {
+
+// Shapes of clouds and systems whose names lack that of their GPU; the first that a name contains.
+struct NamedShape {
+  const char* part = "";
+  const char* gpu = "";
+  const char* network = "";
+  bool is_mesh = false;
+};
+constexpr NamedShape kShapes[] = {
+    {"p5en", "H200", "EFA 2"},     {"p5", "H100", "EFA 2"},      {"p4d", "A100", "EFA"},
+    {"p3dn", "V100", "EFA", true}, {"nvl72", "GB200", ""},       {"ndv4", "A100", ""},
+    {"dgx1", "V100", "", true},    {"dgx2", "V100", ""},         {"mi300x", "MI300X", "RoCE"},
+    {"mi325x", "MI325X", "RoCE"},  {"mi355x", "MI355X", "RoCE"}, {"mi250", "MI250X", ""},
+};
+
+std::optional<NamedShape> shape_named(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const NamedShape& shape : kShapes)
+    if (name.find(shape.part) != std::string::npos) return shape;
+  std::optional<NamedShape> best;  // the longest name: "gb200" has "b200"
+  for (const GpuFacts& gpu : gpu_table()) {
+    std::string each = gpu.name;
+    std::ranges::transform(each, each.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (name.find(each) != std::string::npos && (!best || each.size() > std::string(best->gpu).size()))
+      best = NamedShape{.gpu = gpu.name};
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<LibraryMachine> library_machine(const Topology& topology) {
+  const std::optional<NamedShape> shape = shape_named(topology.name);
+  if (!shape || topology.ranks < 2) return {};
+  const std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.front().size(); };
+  if (std::ranges::any_of(nodes, differs)) return {};
+  LibraryMachine machine{.gpu = shape->gpu,
+                         .gpus = static_cast<int>(nodes.front().size()),
+                         .nodes = static_cast<int>(nodes.size()),
+                         .network = shape->network};
+  if (shape->is_mesh) machine.joined = Joined::Mesh;
+  return machine;
+}
+
+std::string to_json(const LibraryMachine& machine, LibraryCall call, const std::vector<LibraryTime>& times) {
+  return json_file("chorale_baseline", 1, "library", library_of(machine), "gpu", machine.gpu, "gpus",
+                   machine.gpus, "nodes", machine.nodes, "collective", name_in(library_calls(), call), "rows",
+                   times);
+}
+
+}  // namespace chorale

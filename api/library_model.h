@@ -1,0 +1,74 @@
+// What NCCL or RCCL takes on a machine, and how long it takes: a model of the choice that they make, the least
+// modelled time of their algorithms and protocols. Constants of the libraries are from their sources, rates and
+// latencies from topology/facts.h; what remains was fitted on measured tables (benchmarks/believable.py judges it,
+// docs/believable.md is what it prints).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/fields.h"
+#include "ir/named.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+// What a library calls its collectives; SendRecv is each rank to the next one, as nccl-tests runs it.
+enum class LibraryCall { AllReduce, Allgather, ReduceScatter, Alltoall, Broadcast, Reduce, SendRecv };
+std::span<const Named<LibraryCall>> library_calls();  // "allreduce", ..., "sendrecv"
+
+// How GPUs of a node are joined. Host: by PCI through the memory of the host, without direct access.
+enum class Joined { Switch, Mesh, Pci, Host };
+std::span<const Named<Joined>> kinds_of_joints();  // "switch", "mesh", "pci", "host"
+
+// Facts of a machine as people state them. Members that are 0 or empty are those of the GPU (topology/facts.h).
+struct LibraryMachine {
+  std::string gpu = "H100";  // of gpu_table()
+  int gpus = 8;              // of a node
+  int nodes = 1;
+  std::optional<Joined> joined = {};
+  int links = 0;               // of a GPU to the others of its node
+  int pci = 0;                 // generation
+  int nics = 0;                // of a node; 0: one for each GPU
+  double nic_gbits = 0;        // of each
+  std::string network = "";    // of network_table(); "": InfiniBand
+  bool host_copies = false;    // NICs do not reach the memory of GPUs
+  bool one_process = false;    // starts all GPUs of a node
+  bool no_nvls = false;        // NCCL_NVLS_ENABLE=0
+  std::string algorithm = "";  // that was forced (NCCL_ALGO): "Ring", "Tree", "NVLSTree"
+  bool operator==(const LibraryMachine&) const = default;
+};
+
+struct LibraryTime {
+  std::int64_t message_bytes = 0;  // as nccl-tests counts them
+  std::string algorithm = {};      // "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "P2P"
+  std::string protocol = {};       // "LL", "LL128", "Simple"
+  double us = 0;
+  double busbw_gbs = 0;
+};
+template <>
+struct Fields<LibraryTime> {
+  using L = LibraryTime;
+  static constexpr auto all =
+      plain_fields<&L::message_bytes, &L::algorithm, &L::protocol, &L::us, &L::busbw_gbs>();
+};
+
+// Returns "NCCL", or "RCCL" of AMD's GPUs.
+std::string library_of(const LibraryMachine&);
+
+// Returns what the library takes at each size, in bytes from 0. Throws InputError for a GPU or network that the
+// table of facts lacks, counts below 1, and a machine of one rank.
+std::vector<LibraryTime> library_times(const LibraryMachine&, LibraryCall,
+                                       const std::vector<std::int64_t>& message_bytes);
+
+// Returns the facts of a machine whose name has that of a GPU or of a cloud's shape ("dgx-h100:2"), with its nodes
+// and the ranks of each; none of other machines, and where nodes differ. Requires a topology without switches.
+std::optional<LibraryMachine> library_machine(const Topology&);
+
+// {"chorale_baseline": 1, "library", "machine": ..., "collective", "rows": [fields of LibraryTime]}
+std::string to_json(const LibraryMachine&, LibraryCall, const std::vector<LibraryTime>&);
+
+}  // namespace chorale
