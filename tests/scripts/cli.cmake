@@ -16,6 +16,7 @@ python_test(cli.reshard LEAKS $<TARGET_FILE:chorale> ${MPI_CXX_COMPILER} ${emitt
 python_test(cli.present $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)
 python_test(cli.job $<TARGET_FILE:chorale> 28)
 python_test(cli.alltoallv $<TARGET_FILE:chorale> 28)
+python_test(cli.baseline $<TARGET_FILE:chorale> ${CMAKE_SOURCE_DIR} 7)
 python_test(cli.failures $<TARGET_FILE:chorale>)
 python_test(cli.ready_programs LEAKS $<TARGET_FILE:chorale> ${MPI_CXX_COMPILER} ${emitted})
 python_test(cli.job_torch WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale>)
