@@ -21,7 +21,7 @@
 #include "ir/error.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
-#include "topology/facts.h"
+#include "topology/hardware/facts.h"
 
 namespace chorale {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "ir/words.h"
-#include "topology/facts.h"
+#include "topology/hardware/facts.h"
 #include "topology/switches.h"
 
 namespace chorale {
