@@ -96,7 +96,7 @@ constexpr double kMostOfOneGpuGbs = 49;
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// The facts as the formulas need them. Rates are GB/s per direction.
+// The facts as the formulas need them. RateKind are GB/s per direction.
 struct Modelled {
   const GpuFacts& gpu;
   GenerationRow generation = {};
@@ -149,7 +149,7 @@ Joined joint_of(const LibraryMachine& machine, const GpuFacts& gpu) {
 void set_rates(const LibraryMachine& machine, Modelled& m) {
   const int generation = machine.pci > 0 ? machine.pci : m.gpu.pci;
   if (m.joined == Joined::Switch || m.joined == Joined::Mesh) {
-    m.rate = link_gbs(m.gpu, Rates::Effective) * (machine.links > 0 ? machine.links : m.gpu.links);
+    m.rate = link_gbs(m.gpu, RateKind::Effective) * (machine.links > 0 ? machine.links : m.gpu.links);
     // Meshes are full among four GPUs of NVIDIA's and eight of AMD's: of fewer, links to the others are idle.
     const int peers = m.amd ? 7 : 3;
     const bool is_mesh = m.joined == Joined::Mesh;
@@ -169,7 +169,7 @@ void set_network(const LibraryMachine& machine, Modelled& m) {
   if (m.is_one_node()) return;
   const NetworkFacts& network = known_network(machine.network);
   const double gbits = machine.nic_gbits > 0 ? machine.nic_gbits : m.gpu.nic_gbits;
-  m.nics = (machine.nics > 0 ? machine.nics : m.gpus) * nic_gbs(network, gbits, Rates::Effective);
+  m.nics = (machine.nics > 0 ? machine.nics : m.gpus) * nic_gbs(network, gbits, RateKind::Effective);
   m.step_us = network.step_us;
   m.extra_us = network.step_us - kOverNetwork.tree[kLL];
   if (m.gpus == 1) m.nics = std::min(m.nics, kMostOfOneGpuGbs);
