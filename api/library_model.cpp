@@ -96,7 +96,7 @@ constexpr double kMostOfOneGpuGbs = 49;
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// The facts as the formulas need them. RateKind are GB/s per direction.
+// The facts as the formulas need them. Rates are GB/s per direction.
 struct Modelled {
   const GpuFacts& gpu;
   GenerationRow generation = {};
