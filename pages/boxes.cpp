@@ -133,7 +133,9 @@ class Boxes {
     p.shape = counted(std::ssize(parts_.boxes), parts_.word_of_box) + " of " + std::to_string(least->size()) +
               (least->size() < most->size() ? " to " + std::to_string(most->size()) : "");
     if (!between_.empty())
-      p.shape += ", " + counted(std::ssize(between_), "switch", "switches") + " between them";
+      p.shape += parts_.fabric.by_cables
+                     ? ", " + counted(std::ssize(between_), "switch", "switches") + " between them"
+                     : " on a network";
     return p;
   }
 

@@ -1,6 +1,4 @@
-// Every cable has two ends; ends that meet are joined in a union-find forest, and a tree of ends is a switch.
-// What a machine was before is known no better: two switches without a cable of their own between them become
-// one.
+// By cables, or else by ports.
 #include "pages/fabric.h"
 
 #include <algorithm>
@@ -14,38 +12,6 @@
 
 namespace chorale {
 namespace {
-
-struct PossibleCable {
-  bool is_one = false;
-  std::vector<Rank> from = {}, to = {};  // sorted
-};
-
-std::vector<Rank> sorted_set(std::vector<Rank> ranks) {
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  return ranks;
-}
-
-// A port has one rank on one side; a trunk leads from all of one set to all of another, disjoint one. A limit
-// over a single pair of ranks is the rate of a link and no cable.
-PossibleCable cable_of(const Topology& t, const SharedLimit& limit) {
-  PossibleCable cable;
-  std::set<std::pair<Rank, Rank>> pairs;
-  for (LinkId l : limit.links) {
-    cable.from.push_back(t.links[l].src);
-    cable.to.push_back(t.links[l].dst);
-    pairs.insert({t.links[l].src, t.links[l].dst});
-  }
-  cable.from = sorted_set(std::move(cable.from));
-  cable.to = sorted_set(std::move(cable.to));
-  std::vector<Rank> both;
-  std::set_intersection(cable.from.begin(), cable.from.end(), cable.to.begin(), cable.to.end(),
-                        std::back_inserter(both));
-  const bool port = cable.from.size() == 1 || cable.to.size() == 1;
-  const bool trunk = both.empty() && pairs.size() == cable.from.size() * cable.to.size();
-  cable.is_one = pairs.size() > 1 && (port || trunk);
-  return cable;
-}
 
 // What goes in and out of each switch on some link: a rank, or another switch (ranks + its number).
 struct Sides {
@@ -65,20 +31,6 @@ std::map<int, Sides> sides_of(const Topology& t, const std::vector<std::vector<i
       s.joined.insert({in, out});
     }
   return sides;
-}
-
-// Every rank on the one side reaches everything on the other, but itself. A trunk back into a trunk is not
-// required: routes go up and then down.
-bool switches(const Topology& t, const Sides& s) {
-  if (s.in.size() < 2 || s.out.size() < 2) return false;
-  for (int in : s.in)
-    for (int out : s.out)
-      if (in != out && (in < t.ranks || out < t.ranks) && !s.joined.contains({in, out})) return false;
-  return s.in.size() + s.out.size() > 4 || s.in != s.out;  // two ranks need no switch
-}
-
-void drop(std::vector<std::vector<int>>& through, const std::set<int>& which) {
-  for (std::vector<int>& way : through) std::erase_if(way, [&](int s) { return which.contains(s); });
 }
 
 // An importer makes two of a node that switches, "X out" and "X in", so that no route turns back there; and
@@ -122,14 +74,6 @@ std::string switch_name(const std::string& kind_of_limit) {
   return word.size() <= 16 && word.ends_with("witch") ? word : "switch";
 }
 
-// "switch" four times: switch0 to switch3.
-void number_equal_names(std::vector<std::string>& names) {
-  std::map<std::string, int> times, next;
-  for (const std::string& name : names) ++times[name];
-  for (std::string& name : names)
-    if (times[name] > 1) name += std::to_string(next[name]++);
-}
-
 // The switches at the ends of the cables; nothing if there are none, or if the cables of some link are not a
 // path from its source to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
@@ -152,7 +96,7 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
   join_twins(twin, through);
   twin.merge(one_way_twins(t, through));
   join_twins(twin, through);
-  Fabric fabric{.through = through};
+  Fabric fabric{.by_cables = true, .through = through};
   std::map<Node, Node> number;
   for (std::vector<Node>& way : fabric.through)
     for (Node& n : way) {
@@ -174,68 +118,60 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
   return fabric;
 }
 
+// The port of each link at its source, or at its destination: of the limits over links of that rank alone, to
+// several others, the one with the most links; -1: none.
+std::vector<int> ports_of_links(const Topology& t, Node Link::*here, Node Link::*there) {
+  std::vector<int> port(t.links.size(), -1);
+  for (int i = 0; i < static_cast<int>(t.limits.size()); ++i) {
+    const std::vector<LinkId>& links = t.limits[i].links;
+    const auto differs = [&](Node Link::*end) {
+      return std::ranges::any_of(links,
+                                 [&](LinkId l) { return t.links[l].*end != t.links[links.front()].*end; });
+    };
+    if (differs(here) || !differs(there)) continue;
+    for (const LinkId l : links)
+      if (port[l] < 0 || t.limits[port[l]].links.size() < links.size()) port[l] = i;
+  }
+  return port;
+}
+
+// Ports out and in that are on one link meet in a switch. It must switch: each rank that has a port into it
+// has a link over it to each other one that has a port out of it.
+Fabric fabric_by_ports(const Topology& t) {
+  const std::vector<int> out = ports_of_links(t, &Link::src, &Link::dst);
+  const std::vector<int> in = ports_of_links(t, &Link::dst, &Link::src);
+  DisjointSets meet(static_cast<int>(t.limits.size()));
+  std::vector<std::vector<int>> through(t.links.size());
+  for (std::size_t l = 0; l < t.links.size(); ++l)
+    if (out[l] >= 0 && in[l] >= 0) meet.join(out[l], in[l]);
+  for (std::size_t l = 0; l < t.links.size(); ++l)
+    if (out[l] >= 0 && in[l] >= 0) through[l] = {meet.find(out[l])};
+  std::map<int, Sides> sides = sides_of(t, through);
+  std::erase_if(sides, [](const auto& each) {
+    const Sides& s = each.second;
+    std::size_t pairs = s.in.size() * s.out.size();
+    for (const int rank : s.in) pairs -= s.out.contains(rank) ? 1 : 0;
+    return s.joined.size() < pairs || s.in.size() + s.out.size() <= 4;  // two ranks need no switch
+  });
+  Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
+  std::map<int, Node> number;
+  for (std::size_t l = 0; l < through.size(); ++l) {
+    if (through[l].empty() || !sides.contains(through[l][0])) continue;
+    const auto [found, fresh] =
+        number.emplace(through[l][0], t.ranks + static_cast<int>(fabric.switches.size()));
+    if (fresh)
+      fabric.switches.push_back(switch_name(limit_kind(t.limits[out[l]])) +
+                                std::to_string(found->second - t.ranks));
+    fabric.through[l] = {found->second};
+  }
+  return fabric;
+}
+
 }  // namespace
 
 Fabric fabric_of(const Topology& t) {
-  if (std::optional<Fabric> known = fabric_by_cables(t)) return *std::move(known);
-  std::vector<PossibleCable> cables;
-  for (const SharedLimit& limit : t.limits) cables.push_back(cable_of(t, limit));
-  std::vector<std::vector<int>> on_link(t.links.size());
-  for (std::size_t i = 0; i < cables.size(); ++i)
-    if (cables[i].is_one)
-      for (LinkId l : t.limits[i].links) on_link[l].push_back(static_cast<int>(i));
-
-  // Along a route the sources behind a cable become more and the destinations ahead become fewer: port out,
-  // trunks, port in. The difference orders the cables of a link.
-  const auto spread = [&](int cable) {
-    return static_cast<int>(cables[cable].from.size()) - static_cast<int>(cables[cable].to.size());
-  };
-  // The ends of a cable: its tail at its sources, its head at its destinations.
-  const auto head = [](int cable) { return 2 * cable + 1; };
-  const auto tail = [](int cable) { return 2 * cable; };
-  DisjointSets ends(2 * static_cast<int>(cables.size()));
-  for (std::vector<int>& way : on_link) {
-    std::stable_sort(way.begin(), way.end(), [&](int a, int b) { return spread(a) < spread(b); });
-    for (std::size_t i = 1; i < way.size(); ++i) ends.join(head(way[i - 1]), tail(way[i]));
-  }
-
-  std::vector<std::vector<int>> through(t.links.size());
-  for (std::size_t l = 0; l < on_link.size(); ++l) {
-    std::vector<int>& way = through[l];
-    for (std::size_t i = 0; i < on_link[l].size(); ++i) {
-      const int cable = on_link[l][i];
-      // A side with a single rank is that rank, not a switch.
-      if (cables[cable].from.size() > 1) way.push_back(ends.find(tail(cable)));
-      if (cables[cable].to.size() > 1) way.push_back(ends.find(head(cable)));
-    }
-    way.erase(std::unique(way.begin(), way.end()), way.end());
-  }
-
-  // Before the test: twins are tested as the one switch that they are.
-  join_twins(one_way_twins(t, through), through);
-  for (bool again = true; again;) {  // a switch less leaves others with other sides
-    std::set<int> none;
-    for (const auto& [s, sides] : sides_of(t, through))
-      if (!switches(t, sides)) none.insert(s);
-    again = !none.empty();
-    drop(through, none);
-  }
-
-  Fabric fabric{.through = std::vector<std::vector<Node>>(t.links.size())};
-  std::map<int, Node> number;
-  for (std::size_t l = 0; l < through.size(); ++l)
-    for (int s : through[l]) {
-      if (!number.contains(s)) {
-        number[s] = t.ranks + static_cast<int>(fabric.switches.size());
-        std::string name;
-        for (int cable : on_link[l])
-          if (ends.find(head(cable)) == s || ends.find(tail(cable)) == s) name = limit_kind(t.limits[cable]);
-        fabric.switches.push_back(switch_name(name));
-      }
-      fabric.through[l].push_back(number[s]);
-    }
-  number_equal_names(fabric.switches);
-  return fabric;
+  std::optional<Fabric> known = fabric_by_cables(t);
+  return known ? *std::move(known) : fabric_by_ports(t);
 }
 
 }  // namespace chorale

@@ -2,11 +2,9 @@
 // switch is shared limits over them.
 //
 // Where `flatten` made them, each limit has its cable (SharedLimit::cables), and the cables of a link lead
-// from its source to its destination. Otherwise a shared limit is read as a cable. It is one if its links
-// have one source (a port out), or one destination (a port in), or lead from each rank of one set to each of
-// another (a trunk). Cables that follow each other on a link, fewest sources first, meet in a switch; so does
-// everything that meets anywhere. A switch must switch: if a cable in and a cable out of it are not joined by
-// a link (a ring whose ranks have port limits), it is not a switch, and its links stay direct.
+// from its source to its destination. Otherwise limits over the links out of a rank, or into it, are read as
+// its ports, and ports that have links in common meet in a switch: what lies between switches is not known.
+// Links that are over nothing stay direct, as those of a ring whose ranks have ports do.
 #pragma once
 
 #include <map>
@@ -20,8 +18,9 @@ namespace chorale {
 
 struct Fabric {
   // Their names, switch i is node ranks + i: "switch3", as 'topology show' has it, where cables are known;
-  // else the first word of their limits, numbered where several have the same.
+  // else "NVSwitch0" by the first word of their limits.
   std::vector<std::string> switches = {};
+  bool by_cables = false;                       // else there may be more
   std::vector<std::vector<Node>> through = {};  // by link: the switches on its route, from its source on
   // Chunks per round of cables that several links share, by their ends; others have that of their link.
   std::map<std::pair<Node, Node>, int> capacity = {};
