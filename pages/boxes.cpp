@@ -1,11 +1,10 @@
-// Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing
-// stands between more than two boxes they lie as the graph that they are; else one half of them is above and
-// one half upside down below, with the switches that join them in the middle and NICs on the sides that face.
-// What is too wide is tried again with ranks in two rows.
+// Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. One half of
+// them is above and one half upside down below, with the switches that join them in the middle and NICs on
+// the sides that face. What is too wide is tried again with ranks in two rows.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -118,13 +117,13 @@ class Boxes {
       for (const int s : own_[b]) box_of_[s] = static_cast<int>(b);
   }
 
+  // Two boxes face each other; more of them would have lines over those beside them.
+  bool face() const { return parts_.boxes.size() == 2 || !between_.empty(); }
+
   Placed place() {
     Placed p = unplaced(parts_);
     p.box_of = box_of_;
-    if (between_.empty() && parts_.boxes.size() > 2)
-      place_like_graph(p);
-    else
-      place_facing(p);
+    place_facing(p);
     for (std::size_t b = 0; b < p.boxes.size(); ++b)
       p.boxes[b].name = parts_.word_of_box + (" " + std::to_string(b));
     const auto [least, most] =
@@ -231,33 +230,6 @@ class Boxes {
     }
   }
 
-  // As the graph that the boxes are: a ring of servers, a grid of them. Boxes are not rotated; neighbours are
-  // as far apart as the longest diagonal, so no two of them overlap.
-  void place_like_graph(Placed& p) {
-    Graph g(parts_.boxes.size());
-    for (const Link& l : parts_.t.links)
-      if (const int a = box_of_[l.src], b = box_of_[l.dst]; a != b) {
-        g[a].push_back(b);
-        g[b].push_back(a);
-      }
-    for (std::vector<int>& next : g) {
-      std::sort(next.begin(), next.end());
-      next.erase(std::unique(next.begin(), next.end()), next.end());
-    }
-    const std::vector<BoxInside> inside = insides(2);
-    double size = 0;
-    for (const BoxInside& box : inside) size = std::max({size, std::hypot(box.width(), box.height())});
-    const std::vector<Spot> spots = arrange(g, *parts_.work).spots;
-    double least = 1e300;
-    for (std::size_t a = 0; a < spots.size(); ++a)
-      for (std::size_t b = 0; b < a; ++b) least = std::min(least, apart(spots[a], spots[b]));
-    const double scale = (size + 0.6) / least;
-    for (std::size_t b = 0; b < spots.size(); ++b)
-      inside[b].put(p, spots[b].x * scale, spots[b].y * scale, false);
-    for (Rank r = 0; r < parts_.t.ranks; ++r)
-      if (leaves(r)) add_nic(p, r, at_border(p, r));
-  }
-
   // Is the rank joined to another box, by a link or a switch of both? Its lines then leave the box at a NIC.
   // A switch of its box alone that leads outside is one itself.
   bool leaves(Rank r) const {
@@ -266,33 +238,6 @@ class Boxes {
       if (n < parts_.t.ranks) return !is_here(n);
       return std::ranges::any_of(parts_.near[n], [&](int m) { return m < parts_.t.ranks && !is_here(m); });
     });
-  }
-
-  // Where the line from the rank to the middle of what it is joined to outside meets its box.
-  Spot at_border(const Placed& p, Rank r) const {
-    const Box& box = p.boxes[p.box_of[r]];
-    Spot to;
-    double count = 0;
-    for (int n : parts_.near[r])
-      if (box_of_[n] != box_of_[r]) {
-        to = {.x = to.x + p.nodes[n].at.x, .y = to.y + p.nodes[n].at.y};
-        ++count;
-      }
-    const Spot& from = p.nodes[r].at;
-    const double dx = to.x / count - from.x, dy = to.y / count - from.y;
-    // How far along the line the left or right side of the box is, and its top or bottom: the nearer one is
-    // met.
-    const double tx = dx == 0 ? 1e300 : ((dx > 0 ? box.right : box.left) - from.x) / dx;
-    const double ty = dy == 0 ? 1e300 : ((dy > 0 ? box.bottom : box.top) - from.y) / dy;
-    const double along = std::min({tx, ty, 1e6});
-    Spot at = {.x = from.x + along * dx, .y = from.y + along * dy};
-    for (bool again = true; again;) {  // round the border, away from the NICs that there are
-      again = false;
-      for (const PictureNode& node : p.nodes)
-        if (node.kind == Kind::Nic && apart(node.at, at) < kNicsApart) again = true;
-      if (again) (tx < ty ? at.y : at.x) += kNicsApart / 2;
-    }
-    return at;
   }
 
   // A NIC that is no switch exists in the picture only: a node after the switches, in the box of its rank.
@@ -315,8 +260,10 @@ class Boxes {
 
 }  // namespace
 
-Placed place_in_boxes(const Parts& parts) {
-  return Boxes(parts).place();
+std::optional<Placed> place_in_boxes(const Parts& parts) {
+  if (parts.boxes.empty()) return std::nullopt;
+  Boxes boxes(parts);
+  return boxes.face() ? std::optional(boxes.place()) : std::nullopt;
 }
 
 }  // namespace chorale

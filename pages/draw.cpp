@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "ir/words.h"
@@ -91,7 +92,7 @@ Placed place(const Parts& parts) {
   // Two switches with a trunk are layers without an upper one.
   if (trunks && !parts.has_spines)
     return above || (parts.switches() == 2 && !direct) ? place_in_layers(parts) : spread(parts);
-  if (!parts.boxes.empty()) return place_in_boxes(parts);
+  if (std::optional<Placed> boxes = place_in_boxes(parts)) return *std::move(boxes);
   if (parts.switches() == 0) return as_graph(parts);
   const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);
   // Links beside the switch would run through it if it stood in the middle.

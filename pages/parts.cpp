@@ -3,7 +3,6 @@
 #include "pages/parts.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 
@@ -31,42 +30,16 @@ bool are_boxes(const Groups& groups) {
          std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() > 1; });
 }
 
-// What is joined by links with less alpha than this.
-Groups joined_below(const Topology& t, double alpha_us) {
-  std::vector<std::pair<int, int>> near;
-  for (const Link& l : t.links)
-    if (l.alpha_us < alpha_us) near.emplace_back(l.src, l.dst);
-  return components(t.ranks, near);
-}
-
 // Servers: what is joined by links with less alpha than others, at the border of the least alpha that makes
-// groups of all ranks; or what is on one of several equal switches, if every rank is on one of these: of
-// several such partitions of the ranks, that of the switches with the most bandwidth.
-Groups boxes_of(const Topology& t, const Fabric& fabric) {
+// groups of all ranks.
+Groups boxes_of(const Topology& t) {
   std::set<double> alphas;
   for (const Link& l : t.links) alphas.insert(l.alpha_us);
-  for (const double alpha : alphas)
-    if (Groups groups = joined_below(t, alpha); are_boxes(groups)) return groups;
-
-  std::vector<std::set<Rank>> on(fabric.switches.size());
-  std::vector<int> bandwidth(fabric.switches.size(), 0);
-  for (std::size_t l = 0; l < t.links.size(); ++l)
-    for (Node s : fabric.through[l]) {
-      on[s - t.ranks].insert({t.links[l].src, t.links[l].dst});
-      bandwidth[s - t.ranks] = std::max(bandwidth[s - t.ranks], t.links[l].bandwidth);
-    }
-  std::map<std::pair<int, std::size_t>, Groups> equal;  // by bandwidth, then size
-  for (std::size_t s = 0; s < on.size(); ++s)
-    equal[{bandwidth[s], on[s].size()}].emplace_back(on[s].begin(), on[s].end());
-  for (auto e = equal.rbegin(); e != equal.rend(); ++e) {
-    std::size_t sum = 0;
-    std::set<Rank> covered;
-    for (const std::vector<Rank>& group : e->second) {
-      sum += group.size();
-      covered.insert(group.begin(), group.end());
-    }
-    if (are_boxes(e->second) && sum == covered.size() && covered.size() == static_cast<std::size_t>(t.ranks))
-      return e->second;
+  for (const double alpha : alphas) {
+    std::vector<std::pair<int, int>> near;
+    for (const Link& l : t.links)
+      if (l.alpha_us < alpha) near.emplace_back(l.src, l.dst);
+    if (Groups groups = components(t.ranks, near); are_boxes(groups)) return groups;
   }
   return {};
 }
@@ -179,7 +152,7 @@ std::vector<int> stops(const Parts& parts, LinkId l) {
 // only.
 Parts parts_of(const Topology& t, DrawingWork& work) {
   Parts parts{.t = t, .fabric = fabric_of(t), .work = &work};
-  parts.boxes = boxes_of(t, parts.fabric);
+  parts.boxes = boxes_of(t);
   std::set<double> alphas;
   for (const Link& l : t.links) alphas.insert(l.alpha_us);
   if (alphas.size() > 2) parts.word_of_box = "group";

@@ -1,6 +1,8 @@
 // The spots of everything that is drawn but the lines: what draw.cpp has from layers.cpp and boxes.cpp.
 #pragma once
 
+#include <optional>
+
 #include "pages/arrange.h"
 #include "pages/parts.h"
 #include "pages/picture.h"
@@ -20,9 +22,9 @@ struct Placed {
 // nearest rank; those over the same ranks share the width of these.
 Placed place_in_layers(const Parts&);
 
-// Servers as boxes: around switches, or facing each other with the switches that join them in between, or as
-// the graph that they are. Requires boxes.
-Placed place_in_boxes(const Parts&);
+// Servers as boxes, which face each other, with the switches that join them in between. None where there are
+// none, or more than two that are joined by links alone.
+std::optional<Placed> place_in_boxes(const Parts&);
 
 // Ranks and switches with their names, at no spots yet.
 Placed unplaced(const Parts&);
