@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -98,43 +97,57 @@ const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }
 
-// The library keeps the last of two equal keys in silence; we refuse both. In a pass of its own: with a
-// callback to its parser, the library goes through all elements of an array after each that is an object.
-class KeysOnce : public nlohmann::json_sax<nlohmann::json> {
+// Builds the tree of a text. An object with two equal keys is refused: the library's own tree keeps the last
+// of them.
+class TreeOfText : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit KeysOnce(const std::string& file) : file_(file) {}
+  explicit TreeOfText(const std::string& file) : file_(file) {}
 
-  bool start_object(std::size_t) override {
-    open_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    open_.pop_back();
-    return true;
-  }
+  nlohmann::json root = {};
+  std::size_t error_at = 0;  // where the text is not JSON: bytes, from 1
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool start_object(std::size_t) override { return add(nlohmann::json::object(), true); }
+  bool start_array(std::size_t) override { return add(nlohmann::json::array(), true); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
   bool key(string_t& key) override {
-    if (!open_.back().insert(key).second)
+    if (open_.back()->contains(key))
       throw InputError(file_, fmt::format("the key '{}' is given twice", key.substr(0, 60)),
                        "keep one of them");
+    key_ = std::move(key);
     return true;
   }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return false;  // the parser reports it
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) override {
+    if (dynamic_cast<const nlohmann::json::parse_error*>(&error) == nullptr)
+      throw InputError(file_, "has a number that no machine number can hold", "check the file");
+    error_at = byte;
+    return false;
   }
 
  private:
+  bool add(nlohmann::json value, bool opens = false) {
+    nlohmann::json* at = &root;
+    if (!open_.empty())
+      at = open_.back()->is_array() ? &open_.back()->emplace_back() : &(*open_.back())[key_];
+    *at = std::move(value);
+    if (opens) open_.push_back(at);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
   const std::string& file_;
-  std::vector<std::set<std::string>> open_ = {};  // keys of the objects that are open, from the outside in
+  std::string key_ = {};
+  std::vector<nlohmann::json*> open_ = {};  // from the outside in: only the last one grows
 };
 
 // position: words for a byte of the text.
@@ -143,17 +156,14 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
   if (const Guess seems = guess(text); !seems.words.empty())
     throw InputError(file, seems.words, seems.remedy);
   check_depth(text, file);
-  try {
-    KeysOnce keys(file);
-    nlohmann::json::sax_parse(text, &keys);
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    // The library counts bytes from 1.
-    throw InputError(position(std::min(error.byte > 0 ? error.byte - 1 : 0, text.size())),
+  // json::parse() and json::sax_parse() are compiled with the readers of all binary formats.
+  auto input = nlohmann::detail::input_adapter(text.data(), text.data() + text.size());
+  nlohmann::detail::parser<nlohmann::json, decltype(input)> parser(std::move(input));
+  TreeOfText tree(file);
+  if (!parser.sax_parse(&tree))
+    throw InputError(position(std::min(tree.error_at > 0 ? tree.error_at - 1 : 0, text.size())),
                      "is not JSON, or ends too early", "check the file");
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(file, "has a number that no machine number can hold", "check the file");
-  }
+  return std::move(tree.root);
 }
 
 // The keys by which a reader recognizes a file of another kind. A result has a topology and a collective

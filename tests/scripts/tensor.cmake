@@ -9,7 +9,6 @@ target_link_libraries(emit_random PRIVATE codegen construct tensor semantics fmt
 target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}"
                                                CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>"
                                                CHORALE_EMITTED="${emitted}")
-target_compile_options(emit_random PRIVATE $<$<CONFIG:Release>:-O0>)
 add_dependencies(emit_random nccl_shim)
 program_test(tensor.emit_random emit_random 8 1 1 replicas)
 foreach(carrier mpi cuda nccl)

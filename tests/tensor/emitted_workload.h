@@ -17,6 +17,7 @@
 #include "codegen/passes/lower.h"
 #include "construct/incumbents.h"
 #include "ir/files.h"
+#include "runtime/device/element_types.h"
 #include "runtime/device/elements.h"
 #include "tensor/language/text.h"
 #include "tensor/lowering/workload_source.h"
@@ -30,6 +31,11 @@ namespace chorale::test {
 
 // Of those on GPUs, the calls of CUDA and NCCL are those of the stand-in in tests/nccl/shim.
 enum class Carrier { Threads, Mpi, Cuda, Nccl };
+
+// Returns examples/NAME.chorale.
+inline std::string text_of_example(const std::string& name) {
+  return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
+}
 
 // How it is compiled. The last two with flags, and the standard library's headers, of
 // tests/scripts/emitted.cmake.
@@ -92,26 +98,6 @@ double got(std::ifstream& stream) {
   stream.read(reinterpret_cast<char*>(&x), sizeof x);
   return static_cast<double>(static_cast<std::conditional_t<is_short<T>, float, T>>(x));
 }
-template <typename Function>
-auto with_type(ElementType type, Function function) {
-  switch (type) {
-    case ElementType::Float64:
-      return function(double());
-    case ElementType::Int32:
-      return function(std::int32_t());
-    case ElementType::Float16:
-      return function(Float16());
-    case ElementType::Bfloat16:
-      return function(Bfloat16());
-    case ElementType::Float8E4m3:
-      return function(Float8E4m3());
-    case ElementType::Float8E5m2:
-      return function(Float8E5m2());
-    default:
-      return function(float());
-  }
-}
-
 // Under emitted.py each test goes twice: first only to tell what it wants compiled, where all that it runs
 // fails at once.
 inline std::string run_command(const std::string& command, int& code) {

@@ -67,7 +67,7 @@ struct Example {
   Program program;
 };
 
-Example example(const std::string& name, int ranks, int chunks) {
+Example spread_example(const std::string& name, int ranks, int chunks) {
   const Topology topology = named_topology("full:" + std::to_string(ranks));
   const Point point = classic_algorithm(name, topology, {.chunks = chunks});
   return {topology, point.collective, lower(topology, point.collective, point.schedule)};
@@ -86,12 +86,12 @@ RunOptions options(std::mt19937& random) {
 // Three forms, three executors, two ways to lie in memory: none differs from the verifier.
 TEST(Epilogue, AllExecutorsDoTheSame) {
   std::mt19937 random(2);
-  const std::vector<Example> examples = {example("ring_allreduce", 3, 3),
-                                         example("ring_reducescatter", 4, 1),
-                                         example("recursive_doubling_allreduce", 4, 2),
-                                         example("binomial_reduce", 5, 2),
-                                         example("recursive_halving_reducescatter", 4, 2),
-                                         example("one_shot_allreduce", 3, 1)};
+  const std::vector<Example> examples = {spread_example("ring_allreduce", 3, 3),
+                                         spread_example("ring_reducescatter", 4, 1),
+                                         spread_example("recursive_doubling_allreduce", 4, 2),
+                                         spread_example("binomial_reduce", 5, 2),
+                                         spread_example("recursive_halving_reducescatter", 4, 2),
+                                         spread_example("one_shot_allreduce", 3, 1)};
   for (int round = 0; round < 60; ++round) {
     const Example& given = examples[static_cast<std::size_t>(round) % examples.size()];
     const Epilogue epilogue = random_epilogue(random);
@@ -296,7 +296,7 @@ TEST(Epilogue, TextsAndEvaluatorsSayTheSame) {
 
 // A tensor with another number, another index, a sum that is not divided: elements are wrong.
 TEST(Epilogue, TheReferenceSeesChanges) {
-  const Example given = example("ring_reducescatter", 4, 2);
+  const Example given = spread_example("ring_reducescatter", 4, 2);
   const auto wrong_of = [&](const std::string& done, const std::string& judged) {
     const std::vector<EpilogueOperand> operands = {{.name = "a"},
                                                    {.name = "b", .layout = OperandLayout::Sliced}};
@@ -392,7 +392,7 @@ bool tells(const std::vector<Fault>& faults, const std::string& words) {
 TEST(Epilogue, SlicedTensorsLieWithTheOutputs) {
   const Epilogue sliced{{{.op = Op::Operand, .operand = 0}},
                         {{.name = "a", .layout = OperandLayout::Sliced}}};
-  const Example given = example("ring_reducescatter", 4, 2);
+  const Example given = spread_example("ring_reducescatter", 4, 2);
   const Program good = with_epilogue(given.topology, given.collective, given.program, sliced);
   EXPECT_EQ(good.ranks[3].slice, 6);
   for (const int other : {0, 2, 5, 7}) {

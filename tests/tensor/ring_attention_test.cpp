@@ -11,14 +11,14 @@
 namespace chorale::test {
 namespace {
 
-constexpr int kRanks = 4, kHeads = 2, kDepth = 3;
+constexpr int kDevices = 4, kHeadsOfRing = 2, kDepth = 3;
 
 // Row-major, of the whole sequence: queries [position][head][d]; keys and values [position][head][d].
 std::vector<double> attention(const std::vector<double>& q, const std::vector<double>& k,
                               const std::vector<double>& v, int positions) {
   std::vector<double> y(q.size());
-  const auto at = [](int position, int head, int d) { return (position * kHeads + head) * kDepth + d; };
-  for (int head = 0; head < kHeads; ++head)
+  const auto at = [](int position, int head, int d) { return (position * kHeadsOfRing + head) * kDepth + d; };
+  for (int head = 0; head < kHeadsOfRing; ++head)
     for (int row = 0; row < positions; ++row) {
       double sum = 0;
       for (int other = 0; other <= row; ++other) {
@@ -35,20 +35,20 @@ std::vector<double> attention(const std::vector<double>& q, const std::vector<do
 
 TEST(RingAttention, IsAttentionOverTheWholeSequence) {
   for (const int length : {1, 2, 5}) {
-    const Workload workload = example("ring_attention", {{"S", length}, {"h", kHeads}, {"D", kDepth}});
-    const int positions = kRanks * length, all = positions * kHeads * kDepth;
+    const Workload workload = example("ring_attention", {{"S", length}, {"h", kHeadsOfRing}, {"D", kDepth}});
+    const int positions = kDevices * length, all = positions * kHeadsOfRing * kDepth;
     std::mt19937 random(static_cast<unsigned>(length));
     std::vector<double> q, k, v;
     for (std::vector<double>* each : {&q, &k, &v})
       for (int i = 0; i < all; ++i)
         each->push_back(static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 512.0f);
-    RankValues queries(kRanks), rows(kRanks);
-    const int width = kHeads * kDepth;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      for (int head = 0; head < kHeads; ++head)
+    RankValues queries(kDevices), rows(kDevices);
+    const int width = kHeadsOfRing * kDepth;
+    for (int rank = 0; rank < kDevices; ++rank) {
+      for (int head = 0; head < kHeadsOfRing; ++head)
         for (int s = 0; s < length; ++s)
           for (int d = 0; d < kDepth; ++d)
-            queries[rank].push_back(q[((rank * length + s) * kHeads + head) * kDepth + d]);
+            queries[rank].push_back(q[((rank * length + s) * kHeadsOfRing + head) * kDepth + d]);
       for (int s = 0; s < length; ++s)
         for (const std::vector<double>* each : {&k, &v})
           for (int i = 0; i < width; ++i) rows[rank].push_back((*each)[(rank * length + s) * width + i]);
@@ -56,12 +56,12 @@ TEST(RingAttention, IsAttentionOverTheWholeSequence) {
     const std::vector<double> want = attention(q, k, v, positions);
     const WorkloadRun run = interpret(workload, {.tensors = {{"q", queries}, {"kv", rows}}}, {});
     const RankValues& have = run.state.tensors.at("y");
-    for (int rank = 0; rank < kRanks; ++rank)
-      for (int head = 0; head < kHeads; ++head)
+    for (int rank = 0; rank < kDevices; ++rank)
+      for (int head = 0; head < kHeadsOfRing; ++head)
         for (int s = 0; s < length; ++s)
           for (int d = 0; d < kDepth; ++d)
             EXPECT_NEAR(have[rank][(head * length + s) * kDepth + d],
-                        want[((rank * length + s) * kHeads + head) * kDepth + d], 1e-5)
+                        want[((rank * length + s) * kHeadsOfRing + head) * kDepth + d], 1e-5)
                 << rank << ' ' << head << ' ' << s << ' ' << d;
   }
 }

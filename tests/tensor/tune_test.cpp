@@ -22,10 +22,10 @@
 namespace chorale::test {
 namespace {
 
-constexpr AlphaBeta kLink{.alpha_us = 2, .beta_us_per_byte = 1e-5};
+constexpr AlphaBeta kTunedLink{.alpha_us = 2, .beta_us_per_byte = 1e-5};
 
 TuneResult tuned(const Workload& workload) {
-  return tune(workload, {.prices = switch_prices(workload, kLink)});
+  return tune(workload, {.prices = switch_prices(workload, kTunedLink)});
 }
 
 struct TunedExample {
@@ -75,7 +75,8 @@ TEST(TunerLong, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
     const Workload plain = RandomWorkload(dice).make();
     const Inputs inputs = random_inputs(plain, dice);
     const WorkloadRun wanted = run_with(plain, inputs);
-    const TuneResult result = tune(plain, {.prices = switch_prices(plain, kLink), .most_candidates = 30});
+    const TuneResult result =
+        tune(plain, {.prices = switch_prices(plain, kTunedLink), .most_candidates = 30});
     for (const Candidate& candidate : result.candidates) {
       const WorkloadRun run = run_with(candidate.workload, inputs);
       ASSERT_EQ(difference(plain, wanted, candidate.workload, run), "")
@@ -224,7 +225,7 @@ TEST(Tuner, LeavesOutputsInTheirLayout) {
 WorkloadPrices doubling_prices() {
   WorkloadPrices prices;
   const auto add = [&](OperationKind kind, std::vector<Cost> points) {
-    prices.collectives.push_back({.kind = kind, .link = kLink, .points = std::move(points)});
+    prices.collectives.push_back({.kind = kind, .link = kTunedLink, .points = std::move(points)});
   };
   add(OperationKind::AllReduce, {{.steps = 4, .rounds = 4}, {.steps = 8, .rounds = 30, .chunks = 16}});
   add(OperationKind::ReduceScatter, {{.steps = 4, .rounds = 15}});
@@ -262,7 +263,7 @@ TEST(Tuner, RanksByPriceAndThePlainProgramAmongThem) {
 // is worse.
 TEST(Tuner, KeepsWithinItsLimit) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
-  TuneOptions options{.prices = switch_prices(adam, kLink)};
+  TuneOptions options{.prices = switch_prices(adam, kTunedLink)};
   const int all = static_cast<int>(tune(adam, options).candidates.size()) - 1;
   double best = 1e300;
   for (int limit = 0; limit <= all + 1; ++limit) {
@@ -295,7 +296,7 @@ TEST(Tuner, FindsTheBestOfEachLayerWhereItCannotFindAll) {
         i);
   }
   const Workload layers = parse_workload(text + fmt::format("return in{}\n", kLayers + 1), "test");
-  const WorkloadPrices prices = switch_prices(layers, kLink);
+  const WorkloadPrices prices = switch_prices(layers, kTunedLink);
   const TuneResult result = tune(layers, {.prices = prices, .most_candidates = 600, .breadth_first = 100});
   EXPECT_EQ(result.end, TuneEnd::CandidateLimit);
   EXPECT_LE(result.candidates[result.ranking[0]].price.us,
@@ -305,7 +306,7 @@ TEST(Tuner, FindsTheBestOfEachLayerWhereItCannotFindAll) {
 TEST(Tuner, StopsWhenItIsTold) {
   const Workload lamb = example("lamb", {{"N", 1 << 20}});
   std::atomic<bool> stop = true;
-  TuneOptions options{.prices = switch_prices(lamb, kLink), .stop = &stop};
+  TuneOptions options{.prices = switch_prices(lamb, kTunedLink), .stop = &stop};
   EXPECT_EQ(tune(lamb, options).candidates.size(), 1);
   EXPECT_EQ(tune(lamb, options).end, TuneEnd::Interrupted);
   stop = false;
@@ -331,7 +332,7 @@ TEST(Tuner, GivesUpWhatHasNoPrice) {
 
 TEST(Tuner, LeavesPointwiseOperationsAloneIfItIsTold) {
   const Workload sgd = example("sgd", {{"N", 37}});
-  const TuneResult result = tune(sgd, {.prices = switch_prices(sgd, kLink), .most_fused = 1});
+  const TuneResult result = tune(sgd, {.prices = switch_prices(sgd, kTunedLink), .most_fused = 1});
   EXPECT_EQ(result.candidates[1].script.find("fuse(comp"), std::string::npos) << result.candidates[1].script;
   EXPECT_GT(result.candidates.size(), tuned(sgd).candidates.size());
 }
@@ -344,8 +345,10 @@ struct Measured {
 };
 Measured measured(const Workload& workload, const std::string& log, int count) {
   Measured all;
-  TuneOptions options{
-      .prices = switch_prices(workload, kLink), .measured = count, .variations = 0, .log = {"tune.log", log}};
+  TuneOptions options{.prices = switch_prices(workload, kTunedLink),
+                      .measured = count,
+                      .variations = 0,
+                      .log = {"tune.log", log}};
   options.measure = [&](const Candidate& candidate, const Execution&) -> Timing {
     ++all.calls;
     return {.us = 1000.0 - static_cast<double>(candidate.script.size())};
@@ -411,7 +414,7 @@ struct Varied {
 Varied varied(const Workload& workload, const std::string& log, int variations, int most_runs = 1 << 20) {
   Varied all;
   std::atomic<bool> stop = false;
-  TuneOptions options{.prices = switch_prices(workload, kLink),
+  TuneOptions options{.prices = switch_prices(workload, kTunedLink),
                       .measured = 2,
                       .variations = variations,
                       .values = {.blocks = {512, 1024, 2048, 4096}, .usual_block = 2048},
@@ -471,7 +474,8 @@ TEST(Tuner, TakesUpVariationsWhereTheyEnded) {
 // refused.
 TEST(Tuner, CountsOnlyWhatWasMeasuredWithTheSame) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
-  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 2, .variations = 0, .with = "mpi"};
+  TuneOptions options{
+      .prices = switch_prices(adam, kTunedLink), .measured = 2, .variations = 0, .with = "mpi"};
   int calls = 0;
   options.log = {"tune.log", measured(adam, "", 2).log};
   options.measure = [&](const Candidate&, const Execution&) { return ++calls, Timing{.us = 5000.0 + calls}; };
@@ -485,7 +489,7 @@ TEST(Tuner, CountsOnlyWhatWasMeasuredWithTheSame) {
 
 TEST(Tuner, RanksWhatFailedLastAndSaysSo) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
-  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 3, .variations = 0};
+  TuneOptions options{.prices = switch_prices(adam, kTunedLink), .measured = 3, .variations = 0};
   std::string log;
   options.record = [&](const std::string& line) { log += line + "\n"; };
   options.measure = [&](const Candidate& candidate, const Execution&) -> Timing {
@@ -510,7 +514,7 @@ TEST(OpenSettings, AreThoseThatMeanSomething) {
   const SettingValues values{.blocks = {1, 2}, .channels = {1, 2}};
   const auto kinds = [&](const Workload& workload, const SettingValues& of) {
     std::string text;
-    for (const OpenSetting& each : open_settings(workload, switch_prices(workload, kLink), of))
+    for (const OpenSetting& each : open_settings(workload, switch_prices(workload, kTunedLink), of))
       text += to_json(with_value({}, each, 1)) + "\n";
     return text;
   };
@@ -559,7 +563,7 @@ TEST(Moves, ReorderBehindParts) {
 
 TEST(Tuner, CannotMeasureEverything) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
-  TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 5};
+  TuneOptions options{.prices = switch_prices(adam, kTunedLink), .measured = 5};
   options.measure = [](const Candidate&, const Execution&) { return Timing(); };
   EXPECT_EQ(tune(adam, options).ranking, tuned(adam).ranking);
 }

@@ -10,15 +10,12 @@
 namespace chorale::test {
 namespace {
 
-std::string example(const std::string& name) {
-  return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
-}
 // A ReduceScatter, Adam and an AllGather in one launch a GPU.
 const std::string kFusedAdam =
     "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v);"
     "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)";
 Workload adam(std::int64_t n) {
-  return parsed(example("adam"), kFusedAdam, {{"N", n}}, 3);
+  return parsed(text_of_example("adam"), kFusedAdam, {{"N", n}}, 3);
 }
 
 // One that goes out in slices of columns, one that comes so, and one between both.

@@ -56,11 +56,6 @@ TEST(EmittedWorkload, DoesEachOperationByItself) {
   EXPECT_EQ(threads.difference(parsed(kPlain, "", {{"N", 37}, {"M", 23}}), 3), "");
 }
 
-// examples/NAME.chorale.
-std::string example(const std::string& name) {
-  return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
-}
-
 // The paper's schedule of Adam: state in slices, and all in one pass over the sums as they become complete.
 // Roots and quotients are computed as the reference computes them, so there is nothing to tolerate.
 const std::string kFuseAdam =
@@ -68,7 +63,7 @@ const std::string kFuseAdam =
     "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)";
 
 TEST(EmittedWorkload, FusesAdam) {
-  const std::string adam = example("adam");
+  const std::string adam = text_of_example("adam");
   const auto sized = [&](std::int64_t n) { return parsed(adam, kFuseAdam, {{"N", n}}, 3); };
   for (const bool ring : {true, false}) {
     const Emitted emitted(sized(100), ring ? 1 : 3, ring, ring ? Carrier::Mpi : Carrier::Threads);
@@ -93,7 +88,7 @@ class EmittedExample : public testing::TestWithParam<Case> {};
 
 TEST_P(EmittedExample, GivesWhatItMeans) {
   const Case& c = GetParam();
-  const std::string text = example(c.example);
+  const std::string text = text_of_example(c.example);
   const auto sized = [&](const auto& sizes) { return parsed(text, c.script, sizes, c.ranks); };
   const Emitted emitted(sized(c.sizes[0]), c.chunks, c.chunks == 1, c.carrier);
   for (unsigned seed = 0; seed < c.sizes.size(); ++seed)
@@ -281,7 +276,7 @@ TEST(EmittedWorkload, GoesFromTensorToTensorOfAList) {
 // That numbers are right does not report that anything was overlapped.
 TEST(EmittedWorkload, ComputesRowsBesideTheCommunicationThatWantsThem) {
   const std::string text =
-      header_of(parsed(example("self_attention"),
+      header_of(parsed(text_of_example("self_attention"),
                        "split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)"));
   const std::size_t worker = text.find("worker.start(exchange_rs_.needed());");
   ASSERT_NE(worker, text.npos);
@@ -289,7 +284,7 @@ TEST(EmittedWorkload, ComputesRowsBesideTheCommunicationThatWantsThem) {
             text.npos);
 }
 TEST(EmittedWorkload, ComputesRowsAsTheyArrive) {
-  const std::string text = header_of(parsed(example("moe"), "overlap(o; there, up)"));
+  const std::string text = header_of(parsed(text_of_example("moe"), "overlap(o; there, up)"));
   EXPECT_NE(
       text.find(
           "exchange_there_.run(transport_, at_x, at_there, chorale::NoSumFunction(), worker.arrivals());"),
@@ -297,7 +292,7 @@ TEST(EmittedWorkload, ComputesRowsAsTheyArrive) {
 }
 TEST(EmittedWorkload, SendsATileWhileTheNextOneIsAddedUp) {
   const std::string text = header_of(
-      parsed(example("pipeline"),
+      parsed(text_of_example("pipeline"),
              "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)"));
   const std::size_t tiles = text.find("for (int tile = 0; tile < tiles_rs_; ++tile) {");
   ASSERT_NE(tiles, text.npos);
@@ -308,7 +303,7 @@ TEST(EmittedWorkload, SendsATileWhileTheNextOneIsAddedUp) {
 TEST(EmittedWorkload, IsCarriedOutAsItIsTold) {
   const std::string script =
       "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)";
-  const Workload pipeline = parsed(example("pipeline"), script, {{"B", 4}, {"S", 80}, {"H", 67}});
+  const Workload pipeline = parsed(text_of_example("pipeline"), script, {{"B", 4}, {"S", 80}, {"H", 67}});
   const Emitted emitted(pipeline, 1, true, Carrier::Threads, Build::Quick,
                         {.pieces = {{"all", 5}}, .block = 512}, "-DCHORALE_BLOCK=512");
   const std::string header = read_file(emitted.folder() / "w.h");
@@ -319,7 +314,8 @@ TEST(EmittedWorkload, IsCarriedOutAsItIsTold) {
                 .find(R"("execution": {"pieces":[{"overlap":"all","pieces":5}],"block":512})"),
             std::string::npos);
   EXPECT_EQ(emitted.difference(pipeline, 3), "");
-  EXPECT_EQ(emitted.difference(parsed(example("pipeline"), script, {{"B", 1}, {"S", 2}, {"H", 3}}), 4), "");
+  EXPECT_EQ(
+      emitted.difference(parsed(text_of_example("pipeline"), script, {{"B", 1}, {"S", 2}, {"H", 3}}), 4), "");
 }
 
 // Ranks that lend each other memory, and workers beside them, under ThreadSanitizer.
@@ -336,9 +332,10 @@ TEST(EmittedWorkload, HasNoRaces) {
                 "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)"),
             kLong)}) {
     const int ranks = name == "pipeline" ? 2 : 4;
-    const Emitted emitted(parsed(example(name), script, sizes.back(), ranks), 2, false, Carrier::Threads,
-                          Build::Races);
-    EXPECT_EQ(emitted.difference(parsed(example(name), script, sizes.back(), ranks), 7, 1e-6, true), "")
+    const Emitted emitted(parsed(text_of_example(name), script, sizes.back(), ranks), 2, false,
+                          Carrier::Threads, Build::Races);
+    EXPECT_EQ(emitted.difference(parsed(text_of_example(name), script, sizes.back(), ranks), 7, 1e-6, true),
+              "")
         << name;
   }
 }
@@ -351,7 +348,7 @@ TEST(EmittedWorkload, HasNoRacesInItsKernels) {
         std::tuple(std::string("sgd"),
                    std::string("split(sum, rs); reorder(sum; v_, p_); asSlice(v); fuse(k; s_v_, s_p_, p_)"),
                    false)}) {
-    const Workload workload = parsed(example(name), script, {{"N", 5003}}, 3);
+    const Workload workload = parsed(text_of_example(name), script, {{"N", 5003}}, 3);
     const Emitted emitted(workload, 2, ring, Carrier::Cuda, Build::Races);
     EXPECT_EQ(emitted.difference(workload, 7, 1e-6, true), "") << name;
   }
@@ -359,7 +356,7 @@ TEST(EmittedWorkload, HasNoRacesInItsKernels) {
 
 // A ReduceScatter, what follows it, and an AllGather.
 TEST(EmittedWorkload, FusesAKernelIntoOneLaunch) {
-  const std::string text = header_of(parsed(example("adam"), kFuseAdam, {}, 3));
+  const std::string text = header_of(parsed(text_of_example("adam"), kFuseAdam, {}, 3));
   const std::size_t launch = text.find("device_.run(transport_");
   ASSERT_NE(launch, text.npos);
   EXPECT_NE(text.find("device_.phase(exchange_rs_, at_g, at_rs, loop0),", launch), text.npos);
@@ -386,7 +383,7 @@ int occurrences(const std::string& text, const std::string& of) {
 // host, once, as one parameter each, and is not computed with elements.
 TEST(EmittedWorkload, ComputesOnceWhatDependsOnNoElement) {
   for (const std::string& script : {std::string(), kFuseAdam}) {
-    const std::string text = header_of(parsed(example("adam"), script, {}, 3));
+    const std::string text = header_of(parsed(text_of_example("adam"), script, {}, 3));
     ASSERT_NE(elements_of(text).find("chorale::root_of("), text.npos);
     EXPECT_EQ(elements_of(text).find("power("), text.npos) << script;
     EXPECT_EQ(elements_of(text).find("x_t"), text.npos) << script;
@@ -470,7 +467,7 @@ TEST(EmittedWorkload, HasLoopsThatAreVectors) {
   const std::string script =
       "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, w_, p_); asSlice(m); asSlice(v);"
       "asSlice(w); fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)";
-  const Emitted emitted(parsed(example("adam_mixed"), script, {}, 2), 1, false, Carrier::Threads,
+  const Emitted emitted(parsed(text_of_example("adam_mixed"), script, {}, 2), 1, false, Carrier::Threads,
                         Build::None);
   const std::string header = read_file(emitted.folder() / "w.h"), report = vector_report(emitted);
   ASSERT_EQ(loop_lines(header).size(), 1);
@@ -484,7 +481,7 @@ TEST(EmittedWorkload, HasLoopsThatAreVectors) {
 }
 
 TEST(EmittedWorkload, SaysWhatIsWrongWithItsSizes) {
-  const Emitted emitted(parsed(example("moe"), "", kTokens[0], 3), 1, false, Carrier::Threads);
+  const Emitted emitted(parsed(text_of_example("moe"), "", kTokens[0], 3), 1, false, Carrier::Threads);
   int code = 0;
   EXPECT_THAT(emitted.run("T=4 --runs 0", code),
               testing::HasSubstr("w: there: T must be divisible by the 3 ranks"));
@@ -609,7 +606,7 @@ return p_
 TEST(EmittedWorkload, GoesBesideAnotherOneInOneTranslationUnit) {
   Folder folder;
   for (const std::string name : {"adam", "lamb"}) {
-    const Workload workload = parsed(example(name), "", {}, 2);
+    const Workload workload = parsed(text_of_example(name), "", {}, 2);
     for (NamedText file : to_workload_sources(workload, some_algorithms(workload, 1, true))) {
       if (file.path.starts_with("runtime/")) file.text += fmt::format("// Of {}.\n", name);
       file.path = folder.path() / name / file.path;
@@ -631,7 +628,7 @@ TEST(EmittedWorkload, GoesBesideAnotherOneInOneTranslationUnit) {
 }
 
 TEST(EmittedWorkload, SaysWhatIsWrongWithItsInputs) {
-  const Workload workload = parsed(example("sgd"), "", {{"N", 5}}, 2);
+  const Workload workload = parsed(text_of_example("sgd"), "", {{"N", 5}}, 2);
   const Emitted emitted(workload, 1, true, Carrier::Threads);
   ASSERT_EQ(emitted.difference(workload, 1), "");
   const std::filesystem::path g = emitted.folder() / "in" / "g.1";
@@ -650,7 +647,7 @@ TEST(EmittedWorkload, SaysWhatIsWrongWithItsInputs) {
 }
 
 TEST(EmittedWorkload, IsRefusedWithoutAnAlgorithmThatDoesWhatItNeeds) {
-  const Workload workload = parsed(example("adam"), kFuseAdam, {}, 3);
+  const Workload workload = parsed(text_of_example("adam"), kFuseAdam, {}, 3);
   std::vector<WorkloadAlgorithm> algorithms = some_algorithms(workload, 1, true);
   const auto message = [&] {
     return test::refusal_of([&] { to_workload_sources(workload, algorithms); }, "none");
