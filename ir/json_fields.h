@@ -176,6 +176,12 @@ std::optional<bool> has_member(const Type& owner, const FieldWords& words, const
     return {};
 }
 
+// Begins a member of an object: what stands between it and the one before it, if there is one, and its name.
+void begin_member(std::string& text, std::string_view between, std::string_view name, std::string_view colon);
+
+// Whether the object has the member, which it must, must not or may. Refuses one that it must not have.
+bool reads_member(const JsonReader&, const FieldWords&, std::optional<bool> has);
+
 // Returns the members of an object, without its braces.
 template <typename Type, typename Codec = PlainFields>
 std::string write_members(const Type& value, const Codec& codec = {}) {
@@ -186,8 +192,7 @@ std::string write_members(const Type& value, const Codec& codec = {}) {
     if (field.words.unless_default && field.of(value) == field.of(usual)) return;
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.of(value))>, int>)
       if (field.words.unstated == field.of(value)) return;
-    if (!text.empty()) text += codec.between(field.words);
-    text.append("\"").append(key_of(field.words)).append("\"").append(codec.colon());
+    begin_member(text, codec.between(field.words), key_of(field.words), codec.colon());
     text += write_value(field.of(value), field.words, codec);
   });
   return text;
@@ -222,8 +227,8 @@ struct FileFields {
 template <typename Codec, typename Value, typename... Rest>
 void add_members(std::string& text, const Codec& codec, std::string_view name, const Value& value,
                  const Rest&... rest) {
-  text.append(text.empty() ? "" : codec.between({})).append("\"").append(name).append("\"");
-  text.append(codec.colon()).append(write_value(value, FieldWords(), codec));
+  begin_member(text, codec.between({}), name, codec.colon());
+  text += write_value(value, FieldWords(), codec);
   if constexpr (sizeof...(rest) > 0) add_members(text, codec, rest...);
 }
 
@@ -262,14 +267,12 @@ void require_fields(const JsonReader& json, std::initializer_list<std::string_vi
 template <typename Type, typename Codec = PlainFields>
 void read_members(const JsonReader& json, Type& value, const Codec& codec = {}) {
   fields<Type>([&](const auto& field) {
-    const char* const name = key_of(field.words).data();
-    const std::optional<bool> has = has_member(value, field.words, codec);
-    if (has == false && json.has(name)) json[name].fail("does not belong here", "leave it out");
-    if (has == false || (!has && field.words.may_lack && !json.has(name))) {
+    if (!reads_member(json, field.words, has_member(value, field.words, codec))) {
       if constexpr (std::is_same_v<decltype(field.of(value)), int&>)
         field.of(value) = field.words.unstated.value_or(field.of(value));
       return;
     }
+    const char* const name = key_of(field.words).data();
     if constexpr (std::is_lvalue_reference_v<decltype(field.of(value))>) {
       read_value(json[name], field.words, field.of(value), codec);
     } else if constexpr (requires { field.take(value, field.of(value)); }) {

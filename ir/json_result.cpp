@@ -389,6 +389,18 @@ struct ResultFields : LineFields<ResultFields> {
 
 }  // namespace
 
+void begin_member(std::string& text, std::string_view between, std::string_view name,
+                  std::string_view colon) {
+  if (!text.empty()) text += between;
+  text.append("\"").append(name).append("\"").append(colon);
+}
+
+bool reads_member(const JsonReader& json, const FieldWords& words, std::optional<bool> has) {
+  const char* const name = key_of(words).data();
+  if (has == false && json.has(name)) json[name].fail("does not belong here", "leave it out");
+  return has.value_or(!words.may_lack || json.has(name));
+}
+
 std::string write_rate(const Rate& rate) {
   return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
 }
