@@ -37,6 +37,12 @@ bool is_foreign_file(const std::string& spec_or_file) {
   return names_a_file(spec_or_file) && is_foreign(read_file(spec_or_file));
 }
 
+// The file without the failure that its name may have.
+std::string provenance_of(const std::string& spec_or_file, const ImportOptions& question) {
+  const std::string file = split_failure(spec_or_file).machine;
+  return is_foreign_file(file) ? provenance(imported({{file, read_file(file)}}, question)) : "";
+}
+
 DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
                                    const ImportOptions& question) {
   std::vector<std::pair<std::string, std::function<std::string()>>> sources;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "api/inputs.h"
+#include "api/machines.h"
 #include "api/report.h"
 #include "api/work_folder.h"
 #include "cli/commands.h"
@@ -151,6 +152,7 @@ class Work {
       : command_(command),
         supervisor_(supervisor),
         machine_(machine(command.question.machine, command.question.changes)),
+        provenance_(provenance_of(command.question.machine, command.question.changes.import)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
         sizes_(!command.asked.message_bytes.empty() ? command.asked.message_bytes
                : command.log.empty()                ? usual_sizes()
@@ -223,6 +225,7 @@ class Work {
       else if (!impossible && !is_proven(answer))
         outcome.exit_code = kUndecided;
     }
+    outcome.text += provenance_;
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
@@ -283,6 +286,7 @@ class Work {
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
   const Machine machine_;
+  const std::string provenance_;  // of a file of another tool
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;
   std::vector<Optimized> answers_ = {};

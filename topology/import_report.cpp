@@ -43,13 +43,17 @@ std::string fit_in_words(const Import& import) {
 
 }  // namespace
 
+std::string provenance(const Import& import) {
+  return sentences("read:", import.read) + sentences("assumed:", import.assumed);
+}
+
 // Names of nodes last, since they may be thousands; the first 64 are shown.
 std::string describe(const Import& import) {
   const Topology& machine = import.machine;
   std::string text = fmt::format("{}: {}, {}, {}\n", machine.name, counted(machine.ranks, "rank"),
                                  counted(machine.switches, "switch", "switches"),
                                  counted(std::ssize(machine.links), "link"));
-  text += sentences("read:", import.read) + sentences("assumed:", import.assumed) + fit_in_words(import);
+  text += provenance(import) + fit_in_words(import);
   text += "ranks and switches:\n";
   for (std::size_t n = 0; n < machine.labels.size() && n < kMostNamed; ++n)
     text += fmt::format("  {:>8}: {}\n", name_of(machine, static_cast<Node>(n)), machine.labels[n].name);

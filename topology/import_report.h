@@ -7,6 +7,9 @@
 
 namespace chorale {
 
+// What was read and what was assumed, a sentence a line under "read:" and "assumed:".
+std::string provenance(const Import&);
+
 // What was read, assumed and fitted, and what each rank and switch is; what 'chorale topology import' prints.
 std::string describe(const Import&);
 

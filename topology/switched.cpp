@@ -47,8 +47,9 @@ Topology mi250(int nodes, RateKind rates) {
                                {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {14, 15, 4}};
   const GpuFacts& die = gpu_facts("MI250X");
   const double link = link_gbs(die, rates), step_us = link_facts(die.link).step_us;
-  std::vector<double> gbs = {link, 2 * link, 4 * link};
-  if (nodes > 1) gbs.push_back(nic_gbs(network_facts("InfiniBand"), 200, rates));
+  // Without NICs half a link is the unit: whole rings of half a link share the dies.
+  const double narrowest = nodes > 1 ? nic_gbs(network_facts("InfiniBand"), 200, rates) : link / 2;
+  const std::vector<double> gbs = {link, 2 * link, 4 * link, narrowest};
   const RateFit fit = fitted(gbs, kNamedError);
   SwitchedBuilder b(16 * nodes, fit.unit_gbs, die.call_us);
   for (int node = 0; node < nodes; ++node)

@@ -73,6 +73,12 @@ facts = " ".join(run("topology", "facts").split())
 assert "NVLink 4 25 20.6 0.8" in facts and "NCCL, sm 90" in facts and "azure-h100-1n-ar" in facts, facts
 refused("bounds", "ring:4", "allgather", "--line-rates", says="ring:4 has the same rates without it; leave it out")
 
+# What was read of a file and assumed is under its answers, too, and under no others.
+answer = run("optimize", "./node.xml", "allgather", "--sizes", "1M", "--search-time", "0.1", code=(0, 3))
+for line in report["read"] + report["assumed"]:
+    assert " ".join(line.split()) in " ".join(answer.split()), (line, answer)
+assert "assumed:" not in run("optimize", "ring:4", "allgather", "--sizes", "1M", "--search-time", "0.1", code=(0, 3))
+
 # What is changed about a machine, for every command that takes one.
 for command in [["topology", "show", "ring:4"], ["bounds", "ring:4", "allgather"], ["classic", "ring_allgather", "ring:4"],
                 ["frontier", "ring:4", "allgather", "--conflicts", "100"], ["synthesize", "ring:4", "allgather"],

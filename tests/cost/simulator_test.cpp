@@ -449,14 +449,14 @@ TEST(Simulator, NicsAreShared) {
                                          {.members = {0}, .bases = {0, 1, 2, 3, 4, 5, 6, 7}}};
   const StepTime own =
       Simulator(rails, eight).time(Operation::AllReduce, {true, false}, load, Algorithm::Ring);
-  EXPECT_NEAR(own.us - own.latency_us, 1.5e9 / 45e3, 1e-6);
+  EXPECT_NEAR(own.us - own.latency_us, 1.5e9 / 48.75e3, 1e-6);
   // A single group with all devices of a node has eight streams; the same by masters has one.
   const std::vector<LevelSplit> whole = {{.members = {0, 1, 2, 3}, .bases = {0}},
                                          {.members = {0, 1, 2, 3, 4, 5, 6, 7}, .bases = {0}}};
   const std::vector<GroupLoad> masters = {{.places = {Place::All, Place::First}, .bytes = 1e9}};
   const StepTime single =
       Simulator(rails, whole).time(Operation::AllReduce, {true, false}, masters, Algorithm::Ring);
-  EXPECT_NEAR(single.us - single.latency_us, 1.5e9 / 45e3, 1e-6);
+  EXPECT_NEAR(single.us - single.latency_us, 1.5e9 / 48.75e3, 1e-6);
   EXPECT_EQ(single.binding, "a single stream at node");
 }
 

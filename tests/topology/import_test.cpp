@@ -131,7 +131,7 @@ TEST(NcclXml, PciIsATreeOfSharedLinks) {
   ASSERT_EQ(machine.switches, 2);  // the CPU is just between them
   EXPECT_EQ(between(machine, 0, 4), 2);
   EXPECT_EQ(between(machine, 4, 5), 1);
-  EXPECT_DOUBLE_EQ(import.unit_gbs, 12);
+  EXPECT_DOUBLE_EQ(import.unit_gbs, 13);
   EXPECT_EQ(flatten(machine).links.size(), 12U);
 }
 
@@ -161,6 +161,99 @@ TEST(NcclXml, NodesAreJoinedByTheirNics) {
     EXPECT_TRUE(limit.bandwidth > 1 || limit.links.size() == 2U * 6U);
   const Import same = imported({{"0.xml", node}}, {.nodes = 2});
   EXPECT_EQ(same.machine.links, import.machine.links);
+}
+
+Import of_folder(const std::string& file, const ImportOptions& options = {}) {
+  const std::string path = CHORALE_SOURCE "/tests/data/" + file;
+  return imported({{path, read_file(path)}}, options);
+}
+
+double into(const Import& import, Node node) {
+  double gbs = 0;
+  for (const Link& link : import.machine.links)
+    gbs += link.dst == node ? link.bandwidth * import.unit_gbs : 0;
+  return gbs;
+}
+
+// A GPU of GB300 has 18 NVLinks of 40.1 GB/s to the switch. Its C2C leads to the CPU, and so to NICs: no other
+// GPU is reached over it, and nothing but NVLink is between the four.
+TEST(NcclXml, C2cJoinsNoGpus) {
+  const Import import = of_folder("repro/public/gb300_tray.xml");
+  EXPECT_EQ(import.machine.switches, 1);
+  for (Rank n = 0; n < 4; ++n) EXPECT_NEAR(into(import, n), 18 * 40.1, 0.1);
+  EXPECT_THAT(import.assumed, testing::Not(Contains(HasSubstr("does not join all GPUs"))));
+  // Two trays: each GPU sends through C2C and its NIC of 800 Gb/s, not through two lanes of PCI.
+  const Topology two = flatten(of_folder("repro/public/gb300_tray.xml", {.nodes = 2}).machine);
+  double out = 0;
+  for (const SharedLimit& limit : two.limits)
+    if (std::ranges::any_of(limit.links, [&](LinkId l) { return two.links[l].dst >= 4; }))
+      out = std::max(out, limit.bandwidth * 1e-3 / two.links.front().beta_us_per_byte);
+  EXPECT_GT(out, 0.9 * 97.5);
+}
+
+// Two ranks of a GPU have its 18 NVLinks together: all that leaves a GPU for the other one is 721.8 GB/s.
+TEST(NcclXml, RanksOfOneGpuShareItsLinks) {
+  const Import import = of_folder("repro/public/two_ranks_one_gpu.xml");
+  EXPECT_EQ(import.machine.ranks, 4);
+  EXPECT_THAT(import.read, Contains(HasSubstr("4 ranks share GPUs")));
+  const Topology flat = flatten(import.machine);
+  bool limited = false;
+  for (const SharedLimit& limit : flat.limits) {
+    const auto leaves = [&](LinkId l) { return flat.links[l].src < 2 && flat.links[l].dst >= 2; };
+    if (std::ranges::count_if(limit.links, leaves) == 4)  // 2 x 2 pairs
+      limited = limited || limit.bandwidth * 1e-3 / flat.links.front().beta_us_per_byte < 1.05 * 721.8;
+  }
+  EXPECT_TRUE(limited);
+}
+
+// One NIC near both CPUs is listed under each, and carries 50 GB/s, not 100; CPUs of two hosts have no link.
+TEST(NcclXml, DevicesAreCountedOnce) {
+  const auto cpu = [](int n, const std::string& host, const std::string& inside) {
+    return fmt::format(R"(<cpu numaid="{}" host_hash="{}" arch="x86_64" vendor="AuthenticAMD">{}</cpu>)", n,
+                       host, inside);
+  };
+  const std::string net = R"(<nic><net name="mlx5_0" guid="0x7" port="1" speed="400000"/></nic>)";
+  const auto system = [](const std::string& cpus) { return "<system version=\"1\">" + cpus + "</system>"; };
+  const std::string links = nvlink("1:0", 5, "0x068000");
+  const Import one =
+      import_of(system(cpu(0, "a", gpu(0, links) + net) + cpu(1, "a", gpu(1, links) + net)), {.nodes = 2});
+  EXPECT_THAT(one.read, Contains(HasSubstr("1 further entry of NICs")));
+  double most = 0;
+  const Topology flat = flatten(one.machine);
+  for (const SharedLimit& limit : flat.limits)
+    if (std::ranges::any_of(limit.links, [&](LinkId l) { return flat.links[l].dst >= 2; }) &&
+        std::ranges::all_of(limit.links, [&](LinkId l) { return flat.links[l].src < 2; }) &&
+        std::ranges::any_of(limit.links, [&](LinkId l) { return flat.links[l].src == 0; }) &&
+        std::ranges::any_of(limit.links, [&](LinkId l) { return flat.links[l].src == 1; }))
+      most = std::max(most, limit.bandwidth * 1e-3 / flat.links.front().beta_us_per_byte);
+  EXPECT_GT(most, 0);
+  EXPECT_LT(most, 1.06 * 48.75);
+  // GPUs of two hosts on PCI alone: nothing joins them.
+  const Import apart = import_of(system(cpu(0, "a", gpu(0, "")) + cpu(1, "b", gpu(1, ""))));
+  EXPECT_EQ(hops(apart.machine, {0})[1], -1);
+  EXPECT_NE(hops(import_of(system(cpu(0, "a", gpu(0, "")) + cpu(1, "a", gpu(1, "")))).machine, {0})[1], -1);
+}
+
+TEST(Import, ARateAboveTheLineRateIsFlagged) {
+  const std::string pair = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
+  EXPECT_THAT(import_of(pair, {.nvlink_gbs = 15}).assumed, Contains(HasSubstr("above the line rate")));
+  EXPECT_THAT(import_of(pair, {.nvlink_gbs = 14}).assumed, testing::Not(Contains(HasSubstr("above"))));
+  EXPECT_NEAR(import_of(pair).unit_gbs, 4 * 12, 1e-9);  // the bridge of two cards of Ampere
+  // Four GPUs with four links each to the others are A100.
+  EXPECT_NEAR(of_folder("repro/public/quad_mesh.txt").unit_gbs, 4 * 20, 1e-9);
+}
+
+// Weights of 15 and 30, and hops of 1 throughout: three links of each GPU, not seven.
+TEST(RocmSmi, WeightsDecideWhatIsLinked) {
+  const Import import = of_folder("repro/public/rocm_hops_all_one.txt");
+  EXPECT_EQ(import.machine.links.size(), 2U * 12U);
+  for (Rank n = 0; n < 8; ++n) EXPECT_NEAR(into(import, n), 3 * 36, 1e-6);
+}
+
+TEST(NcclXml, SaysOfPciWhatItAssumed) {
+  const auto sentences = of_folder("repro/public/h100_vm.xml").assumed;
+  EXPECT_THAT(sentences, Contains(HasSubstr("without a width are taken for x16")));
+  EXPECT_THAT(sentences, testing::Not(Contains(HasSubstr("GT/s"))));
 }
 
 TEST(NcclXml, SaysWhatItLeavesOut) {
@@ -349,15 +442,15 @@ TEST(Import, RealFiles) {
     double gbs_into_0;
   };
   const std::map<std::string, Known> known = {{"h100.xml", {8, 18 * 20.6}},
-                                              {"azure-ncv4-topo.xml", {4, 12}},
+                                              {"azure-ncv4-topo.xml", {4, 13}},
                                               {"azure-ndv4-topo.xml", {8, 240}},
                                               {"nvidiaDGX2.xml", {16, 6 * 22}},
                                               {"topo_16p1h.xml", {16, 7 * 36}},
                                               {"topo_4p1h.xml", {4, 48}},
                                               {"topo_8p6l.xml", {8, 6 * 24}},
                                               {"topo_8p_940.xml", {8, 7 * 48}},
-                                              {"topo_8p_pcie.xml", {8, 12}},
-                                              {"topo_8p_rome.xml", {8, 2 * 24 + 24}},
+                                              {"topo_8p_pcie.xml", {8, 13}},
+                                              {"topo_8p_rome.xml", {8, 2 * 24 + 26}},
                                               {"topology_p4d-24xl-topo.xml", {8, 240}}};
   for (const auto& [name, expected] : known) {
     const std::string path = (folder / name).string();

@@ -56,8 +56,8 @@ class HostWiring {
       reach_network(ports);
   }
 
-  // Are all GPUs one component of the cables? A cable to a CPU rules that out: over it a GPU
-  // reaches others by the links between CPUs, which are a part of the tree.
+  // Are all GPUs one component of the cables? A cable to a CPU (NVLinks of POWER) rules that out: over it a
+  // GPU reaches others by the links between CPUs, which are a part of the tree.
   bool joined_without_pci() const {
     DisjointSets joined(static_cast<int>(host_.parts.size()));
     for (const HostCable& cable : host_.cables) {
@@ -95,14 +95,15 @@ class HostWiring {
       const int p = static_cast<int>(i);
       const HostPart& part = host_.parts[p];
       if (part.kind == PartKind::NvSwitch || (part.kind == PartKind::Nic && !networked_)) continue;
-      if (part.kind == PartKind::Cpu) cpus.push_back(node_of(p));
+      if (part.kind == PartKind::Cpu) cpus.push_back(p);
       if (part.parent >= 0) wiring_.join(node_of(p), node_of(part.parent), part.up_gbs, kPciHopUs);
       if (part.kind == PartKind::Nic)
         ports.push_back({number_, node_of(p), node_of(p), part.net_gbs, port_alpha(part)});
     }
     for (std::size_t a = 0; a < cpus.size(); ++a)
       for (std::size_t b = a + 1; b < cpus.size(); ++b)
-        wiring_.join(cpus[a], cpus[b], host_.socket_gbs, kSocketHopUs);
+        if (host_.parts[cpus[a]].box == host_.parts[cpus[b]].box)
+          wiring_.join(node_of(cpus[a]), node_of(cpus[b]), host_.socket_gbs, kSocketHopUs);
     if (host_.cables.empty()) return;
     wiring_.assumed.push_back(host_.cable_name +
                               " does not join all GPUs, so PCI between GPUs is kept, for all of them");
@@ -132,6 +133,8 @@ class HostWiring {
     return from;
   }
 
+  int box_of(int part) const { return host_.parts[upwards(part).back()].box; }
+
   // A part and its parent, or two CPUs.
   double gbs_between(int a, int b) const {
     if (host_.parts[a].parent == b) return host_.parts[a].up_gbs;
@@ -152,9 +155,11 @@ class HostWiring {
     std::set<std::pair<int, int>> pairs;
     const auto nearest = [&](int from, const std::vector<int>& to, bool from_gpu) {
       std::size_t least = std::numeric_limits<std::size_t>::max();
-      for (int other : to) least = std::min(least, way(from, other).size());
+      const auto is_near = [&](int other) { return box_of(other) == box_of(from); };
       for (int other : to)
-        if (way(from, other).size() == least)
+        if (is_near(other)) least = std::min(least, way(from, other).size());
+      for (int other : to)
+        if (is_near(other) && way(from, other).size() == least)
           pairs.insert(from_gpu ? std::pair(from, other) : std::pair(other, from));
     };
     for (int gpu : gpus) nearest(gpu, nics, true);
@@ -232,6 +237,13 @@ int Host::count(HostPart::Kind kind) const {
 void Host::take(const GpuFacts& gpu) {
   if (gpu.links > 0) step_us = link_facts(gpu.link).step_us;
   call_us = std::max(call_us, gpu.call_us);
+}
+
+void Host::note_above_line(const LinkFacts& link, double gbs) {
+  if (gbs > link.line_gbs)
+    assumed.push_back(
+        fmt::format("{:g} GB/s of a link, as specified, is above the line rate of {}, {:g} GB/s", gbs,
+                    link.name, link.line_gbs));
 }
 
 const char* rates_in_words(const ImportOptions& options) {
@@ -383,6 +395,7 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
   host.take(gpu_is);
   host.network = instance.network;
   const double gbs = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu_is, rates_of(options));
+  if (gpu_is.links > 0) host.note_above_line(link_facts(gpu_is.link), gbs);
   const auto cable = [&](int a, int b, int links) { host.join(a, b, gbs * links); };
   switch (instance.joint) {
     case Joint::NvSwitch: {

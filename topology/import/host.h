@@ -21,6 +21,7 @@ struct HostPart {
   double up_gbs = 0;      // of PCI to the parent, in each direction
   double net_gbs = 0;     // of a NIC, into the network
   double net_alpha_us = 0;  // of a NIC, if the file has it
+  int box = 0;              // of a CPU: the host that it is of, in a file of several
 };
 
 struct HostCable {  // NVLink, xGMI, C2C: one direction
@@ -39,10 +40,11 @@ struct Host {
   std::string cable_name = "NVLink";
   std::vector<std::string> read = {}, assumed = {};
 
-  int add(HostPart);                    // its number
-  void join(int a, int b, double gbs);  // by a cable in each direction
-  void take(const GpuFacts&);           // costs of a step and a call, of one of its GPUs
-  std::vector<int> gpus() const;        // parts, in the order of ranks
+  int add(HostPart);                                   // its number
+  void join(int a, int b, double gbs);                 // by a cable in each direction
+  void take(const GpuFacts&);                          // costs of a step and a call, of one of its GPUs
+  void note_above_line(const LinkFacts&, double gbs);  // a rate that was specified, if the link has none such
+  std::vector<int> gpus() const;                       // parts, in the order of ranks
   int count(HostPart::Kind) const;
 };
 

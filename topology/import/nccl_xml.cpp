@@ -11,6 +11,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "ir/words.h"
 #include "topology/import/host.h"
@@ -67,9 +68,10 @@ class NcclReader {
 
  private:
   void read_cpu(const XmlElement& cpu) {
-    hosts_.insert(cpu.text_or("host_hash", ""));
     const std::string number = cpu.text("numaid");
-    const int at = host_.add({.kind = PartKind::Cpu, .name = "cpu " + number});
+    const int box =
+        hosts_.try_emplace(cpu.text_or("host_hash", ""), static_cast<int>(hosts_.size())).first->second;
+    const int at = host_.add({.kind = PartKind::Cpu, .name = "cpu " + number, .box = box});
     const auto optional = [&](const char* key) { return cpu.has(key) ? cpu.integer(key, -1, 1 << 20) : 0; };
     host_.socket_gbs = socket_gbs(cpu.text_or("arch", ""), cpu.text_or("vendor", ""), optional("familyid"),
                                   optional("modelid"));
@@ -123,7 +125,9 @@ class NcclReader {
     if (!gpus.empty()) {
       const int above =
           gpus.size() == 1 ? parent : host_.add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int links = std::ssize(links_);
       for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, above, up);
+      if (gpus.size() > 1) share_links(bus, static_cast<int>(gpus.size()), links);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!nics.empty()) {
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
@@ -172,18 +176,35 @@ class NcclReader {
     const LinkFacts& its_link = sm == 0 ? link_facts(kind.link) : nvlink_of_sm(sm);
     const double per_link =
         choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : rate_of(its_link, rates_of(choices_));
+    if (choices_.nvlink_gbs > 0 && gpus_described_ == 1) host_.note_above_line(its_link, per_link);
     if (gpu.has("gcn")) host_.cable_name = "xGMI";
     for (const XmlElement& link : gpu.children()) {
       const std::string name = link.name();
       if (name == "nvlink" || name == "xgmi") {
         links_.push_back({link, at, per_link});
       } else if (name == "c2c") {
+        // A path to the CPU beside PCI, for the host and its NICs. It joins no GPUs: those are on NVLink.
         const double gbs = link.number("bw", 0, 1e9) * link.integer("count", 1, kMostCount) / 1000;
-        if (gbs > 0) host_.join(at, cpu_of(at), gbs);
+        if (gbs <= host_.parts[at].up_gbs) continue;
+        host_.parts[at].parent = cpu_of(at);
+        host_.parts[at].up_gbs = gbs;
       } else {
         link.fail("is not known in <gpu>", "only <nvlink>, <xgmi> and <c2c> are");
       }
     }
+  }
+
+  // Ranks of one GPU (partitions of it) list the same NVLinks, each all of them. Those of the first count, and
+  // are the device's, which joins its ranks. `first`: of links_, the first that these ranks listed.
+  void share_links(const std::string& bus, int ranks, int first) {
+    const int device = host_.add({.kind = PartKind::NvSwitch, .name = "GPU " + bus});
+    const int of_each = (static_cast<int>(links_.size()) - first) / ranks;
+    links_.erase(links_.begin() + first + of_each, links_.end());
+    for (std::size_t l = first; l < links_.size(); ++l) links_[l].gpu = device;
+    for (int p = device - ranks; p < device; ++p)
+      host_.join(p, device, link_facts("partitions of a GPU").gbs);
+    gpu_at_[bus] = device;
+    shared_gpus_ += ranks;
   }
 
   int cpu_of(int part) const {
@@ -197,12 +218,18 @@ class NcclReader {
     int ports = 0;
     for (const XmlElement& net : nic.children()) {
       if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
+      // A NIC that is near several CPUs is listed under each.
+      if (!nets_.insert({net.text("name"), net.text_or("guid", ""), net.text_or("port", "")}).second) {
+        ++nets_again_;
+        continue;
+      }
       const double megabits = net.number("speed", 0, kMostMegabits);
       part.net_gbs += net_gbs((megabits > 0 ? megabits : kAssumedMegabits) / 1000);
       if (megabits == 0) host_.assumed.push_back(net.text("name") + " has speed 0, and is taken for 10 Gb/s");
       if (net.has("latency")) part.net_alpha_us = std::max(part.net_alpha_us, net.number("latency", 0, 1e6));
       part.name += (ports++ > 0 ? " and " : "") + net.text("name");
     }
+    if (ports == 0 && !nic.children().empty()) return;  // all of it was there before
     if (ports == 0) {
       part.name = "nic " + bus;
       part.net_gbs =
@@ -275,7 +302,16 @@ class NcclReader {
     for (const auto& [name, count] : ignored_)
       host_.read.push_back(fmt::format("{} <{}> ignored", count, name));
     if (hosts_.size() > 1)
-      host_.assumed.push_back(fmt::format("the CPUs of {} hosts are taken for one node's", hosts_.size()));
+      host_.assumed.push_back(fmt::format(
+          "the file has {} hosts, which are taken for one node: no link joins CPUs of different hosts",
+          hosts_.size()));
+    if (nets_again_ > 0)
+      host_.read.push_back(fmt::format("{} of NICs that are listed several times {} left out",
+                                       counted(nets_again_, "further entry", "further entries"),
+                                       nets_again_ == 1 ? "is" : "are"));
+    if (shared_gpus_ > 0)
+      host_.read.push_back(
+          fmt::format("{} share GPUs, whose links are counted once", counted(shared_gpus_, "rank")));
     host_.read.emplace_back(rates_in_words(choices_));
   }
 
@@ -284,7 +320,10 @@ class NcclReader {
   Host host_ = {};
   std::map<std::string, int> gpu_at_ = {}, switch_at_ = {};  // by bus
   std::vector<ListedLink> links_ = {};
-  std::set<std::string> gpu_ids_ = {}, hosts_ = {};
+  std::set<std::string> gpu_ids_ = {};
+  std::map<std::string, int> hosts_ = {};                                  // by hash: from 0
+  std::set<std::tuple<std::string, std::string, std::string>> nets_ = {};  // name, guid, port
+  int nets_again_ = 0, shared_gpus_ = 0;
   std::map<std::string, int> ignored_ = {};
   int gpus_ = 0, gpus_described_ = 0;
   int to_itself_ = 0, to_nobody_ = 0, assumed_speeds_ = 0, assumed_widths_ = 0, several_ports_ = 0,

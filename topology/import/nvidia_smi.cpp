@@ -249,6 +249,9 @@ class SmiReader {
     if (links == 4 && pairs) return {"RTX A6000", "Ampere cards with a bridge"};
     if (links == 0) return {"L40S", "cards without NVLink"};
     const char* const gpu = links > 12 ? "H100" : links > 6 ? "A100" : links > 4 ? "V100" : "P100";
+    if (links > 12)
+      return {gpu, fmt::format("Hopper (Blackwell has as many NVLinks, of {} GB/s)",
+                               link_gbs(gpu_facts("B200"), rates_of(choices_)))};
     return {gpu, links > 4 ? gpu_facts(gpu).family : "Pascal, or bridged GPUs"};
   }
 
@@ -306,6 +309,7 @@ class SmiReader {
     }
     const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : link_gbs(gpu, rates_of(choices_));
     join_gpus(gpu_parts, nvlink);
+    if (gpu.links > 0) host_.note_above_line(link_facts(gpu.link), nvlink);
     host_.socket_gbs = socket_facts("Intel, from Skylake on").gbs;  // the text names no CPU
     host_.assumed.push_back(fmt::format(
         "the text has no rates: GPUs are taken for {}, {}PCI of {} GB/s; {} GB/s between CPUs", kind,

@@ -204,6 +204,7 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   host.take(gpu);
   const double link = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu, rates_of(options));
   const double up = pci_gbs(pci_facts(gpu.pci).gigatransfers, 16, rates_of(options));
+  host.note_above_line(link_facts(gpu.link), link);
   std::map<int, int> cpus;
   std::vector<int> gpus;
   for (int a = 0; a < read.gpus; ++a) {
