@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
+#include "cli/report.h"
 #include "ir/enum_names.h"
 #include "ir/words.h"
 
@@ -42,10 +43,9 @@ std::string in_words(const Hierarchy& hierarchy) {
                       in_words(std::optional(link.host->uplink)), in_words(std::optional(link.host->socket)));
     if (static_cast<int>(j) >= hierarchy.node_level) inside.push_back(level.name);
   }
-  const std::string call = hierarchy.call_us > 0 ? "a call costs " + format_us(hierarchy.call_us) + "; " : "";
-  return fmt::format("{}: {}; {}rates in GB/s, latencies in us\n{}{}inside a node: {}\n", hierarchy.name,
-                     counted(devices(hierarchy), "device"), call, table(rows, "lrlrrrlll"), hosts,
-                     inside.empty() ? "nothing" : joined(inside));
+  return fmt::format("{}: {}{}; rates in GB/s, latencies in us\n{}{}inside a node: {}\n", hierarchy.name,
+                     counted(devices(hierarchy), "device"), call_in_words(hierarchy.call_us),
+                     table(rows, "lrlrrrlll"), hosts, inside.empty() ? "nothing" : joined(inside));
 }
 
 }  // namespace

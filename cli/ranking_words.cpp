@@ -10,6 +10,7 @@
 #include "api/report.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/report.h"
 #include "ir/error.h"
 #include "ir/json_report.h"
 #include "ir/ranking.h"
@@ -187,8 +188,9 @@ std::string in_words(const Ranking& ranking, bool explain) {
   std::string axes;
   for (const Axis& axis : job.axes)
     axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", axis.name, axis.size);
-  std::string text = fmt::format("{}: {}; axes {}\n", ranking.hierarchy.name,
-                                 counted(devices(ranking.hierarchy), "device"), axes);
+  std::string text = fmt::format("{}: {}{}; axes {}\n", ranking.hierarchy.name,
+                                 counted(devices(ranking.hierarchy), "device"),
+                                 call_in_words(ranking.hierarchy.call_us), axes);
   text += sizes_in_words(ranking);
   for (const Reduction& reduction : job.reductions) {
     std::string over;

@@ -48,8 +48,8 @@ std::string heading(const Result& result) {
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds) text += "; at most steps + " + counted(space.extra_rounds, "round");
   return text + order_in_words(result.collective) +
-         fmt::format("\n(a block is {}{}{})\n", row_of(result.collective.kind).block, call_in_words(topology),
-                     under_abilities(topology));
+         fmt::format("\n(a block is {}{}{})\n", row_of(result.collective.kind).block,
+                     call_in_words(topology.call_us), under_abilities(topology));
 }
 
 // A point that others dominate in steps and rounds is listed where it is the fastest at some size: links
@@ -172,8 +172,8 @@ std::string schedule_text(const Topology& topology, const Point& point) {
   return text;
 }
 
-std::string call_in_words(const Topology& topology) {
-  return topology.call_us > 0 ? "; a call costs " + format_us(topology.call_us) : "";
+std::string call_in_words(double call_us) {
+  return call_us > 0 ? "; a call costs " + format_us(call_us) : "";
 }
 
 }  // namespace chorale

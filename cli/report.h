@@ -42,6 +42,6 @@ const Point* fastest_rate(const Result&);
 std::string schedule_text(const Topology&, const Point&);
 
 // "; a call costs 6.6 us"; nothing, where it costs nothing.
-std::string call_in_words(const Topology&);
+std::string call_in_words(double call_us);
 
 }  // namespace chorale

@@ -140,6 +140,18 @@ for extra in [[], ["--inside", "tensor=node"], ["--order", "tensor<data"], ["--m
             assert tensor[1] * 10 <= 40
 
 
+# Each instruction is a call of a library and pays it; a strategy is the sum of its instructions, and the
+# file has what a call costs.
+asked = ("h100:2", "--axes", "data=2,tensor=8", "--reduce", "data", "--bytes", "1M", "--strategies", "50")
+single = [ranking(*asked, "--call-us", us)["best"] for us in (0, 6.5)]
+for free, called in zip(*(sorted(each, key=lambda m: m["matrix"]) for each in single)):
+    assert abs(called["allreduce_us"] - free["allreduce_us"] - 6.5) < 1e-6, (free, called)
+    for strategy in called["reductions"][0]["strategies"]:
+        assert all(each["latency_us"] > 6.5 for each in strategy["instructions"]), strategy
+        assert abs(strategy["us"] - sum(each["us"] for each in strategy["instructions"])) < 1e-6, strategy
+run("check", "p.json")
+assert "h100:2: 16 devices; a call costs 6.5 us; axes data 2" in run("place", *asked, "--call-us", 6.5).stdout
+
 # Text, page, hierarchies, limits.
 text = run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G", "--explain", "--html", "p.html")
 assert "[[4 1] [1 16]]" in text and "bound by node port" in text and "all 3 matrices priced" in text, text

@@ -136,7 +136,9 @@ TEST(Abilities, WhatASwitchDeliversIsALimit) {
 
 double best_rate(const Topology& t, const std::string& name, int chunks) {
   double least = 1e9;
-  for (const Point& point : incumbents(t, make_collective(name, t.ranks, chunks)))
+  const Collective collective = make_collective(name, t.ranks, chunks);
+  for (const Point& point :
+       abilities_of(t).any() ? switch_incumbents(t, collective) : incumbents(t, collective))
     least = std::min(least, static_cast<double>(point.cost.rounds) / point.cost.chunks);
   return least;
 }
