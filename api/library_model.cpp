@@ -1,13 +1,14 @@
-// The model has the form of NCCL's own (src/graph/tuning.cc): for each algorithm and protocol a latency, by steps
-// inside of nodes and between them, and a bandwidth; the least time is taken. Three things differ, since NCCL's
-// model chooses and this one is to be right about the time as well. Bandwidths are those of the machine (rates of
-// topology/facts.h) and not of NCCL's search for channels. A message that takes x at that bandwidth also fills and
-// drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a call costs beside its base latency is
-// fitted.
+// The model has the form of NCCL's own (src/graph/tuning.cc): for each algorithm and protocol a latency, by
+// steps inside of nodes and between them, and a bandwidth; the least time is taken. Three things differ,
+// since NCCL's model chooses and this one is to be right about the time as well. Bandwidths are those of the
+// machine (rates of topology/facts.h) and not of NCCL's search for channels. A message that takes x at that
+// bandwidth also fills and drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a call costs
+// beside its base latency is fitted.
 //
-// "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three that their notes call
-// doubtful (l40s-2n-1gpu-ar-socket, dgx2-12gpu-reducescatter, p5-2n-ar-eks-2.18): the mean absolute logarithm of
-// predicted over measured time, each table with the square root of its rows, by random search. "NCCL" is 2.28.
+// "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three that their notes
+// call doubtful (l40s-2n-1gpu-ar-socket, dgx2-12gpu-reducescatter, p5-2n-ar-eks-2.18): the mean absolute
+// logarithm of predicted over measured time, each table with the square root of its rows, by random search.
+// "NCCL" is 2.28.
 #include "api/library_model.h"
 
 #include <algorithm>
@@ -51,8 +52,8 @@ constexpr std::array<std::array<double, 23>, 3> kTreePart{
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
-// GB/s that LL reaches on one node, two, more; NCCL, llMaxBws, which has one bandwidth for any number of channels;
-// AMD's as Ampere's. Of it a part is reached: fit.
+// GB/s that LL reaches on one node, two, more; NCCL, llMaxBws, which has one bandwidth for any number of
+// channels; AMD's as Ampere's. Of it a part is reached: fit.
 struct GenerationRow {
   const char* family = "";
   std::array<double, 3> ll_gbs = {};
@@ -75,21 +76,27 @@ constexpr double kNvlsUs = 22.3, kNvlsTreeUs = 19.3, kNvlsTreeStepUs = 8.8;
 constexpr int kMinRanksOfNvls = 5, kMinRanksOfNvlsTree = 8;
 // busbw over algbw of eight GPUs, at which the shares of switches were measured (topology/facts.h).
 constexpr double kNvlsBusFactor = 1.75;
-// More than two nodes: inner nodes of the tree receive twice. No even table has it: Hopper as NCCL's constants for
-// channels (45.5 of 57.7 GB/s), Blackwell by halves.
+// More than two nodes: inner nodes of the tree receive twice, and the pipeline fills once for each level.
+// NCCL takes this tree there, since its constants for channels promise more (80 GB/s of each), but for small
+// messages. No even table has it: Hopper's part is as NCCL's constants (45.5 of 57.7 GB/s), Blackwell's is a
+// half, as the odd cw-gb200-1440-ar shows, which also chose that levels multiply the filling.
+constexpr std::int64_t kNvlsTreeFromBytes = 4 << 20;
 constexpr double kNvlsTreePartOfHopper = 0.8, kNvlsTreePartOfBlackwell = 0.5;
 
 // Starts of a GPU from one process, microseconds: a floor where there are more than two; fit.
 constexpr double kStartUs = 6.1;
 // Sends to each peer: a base over that of the GPU; what each further peer costs between nodes; fit.
 constexpr double kP2pUs = 3, kPeerUs = 0.8;
-// Part of a GPU's rate that sends reach: NVLink, xGMI, one neighbour through a switch, and over the links of a mesh;
-// fit on gb300-*-a2a (NVLink), mi355x-1n-a2a-oci, a100-8gpu-sendrecv; the last: odd leonardo-2gpu-sendrecv alone.
+// Part of a GPU's rate that sends reach: NVLink, xGMI, one neighbour through a switch, and over the links of
+// a mesh; fit on gb300-*-a2a (NVLink), mi355x-1n-a2a-oci, a100-8gpu-sendrecv; the last: odd
+// leonardo-2gpu-sendrecv alone.
 constexpr double kAlltoallPart = 0.94, kAlltoallPartOfAmd = 0.9, kNeighbourPart = 0.83, kMeshPart = 0.93;
-// Part of the rate of PCI: direct, and through the memory of the host; fit on rtx5090-8gpu-ar-max (the second).
+// Part of the rate of PCI: direct, and through the memory of the host; fit on rtx5090-8gpu-ar-max (the
+// second).
 constexpr double kDirectPci = 0.85, kThroughHost = 0.58;
-// Through the host, several sockets have at most the rate of Intel's between them (topology/facts.h), before PCI 5.
-// Without GPUDirect a GPU alone on its node moves what T4 do (g4dn-2n-ar-t4, odd), and several a part of the NICs.
+// Through the host, several sockets have at most the rate of Intel's between them (topology/facts.h), before
+// PCI 5. Without GPUDirect a GPU alone on its node moves what T4 do (g4dn-2n-ar-t4, odd), and several a part
+// of the NICs.
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
 // What one GPU moves over NICs, at most: GPUs of PCI 5 reach 49 (fit on h100-2n-1gpu-ar-tree-4nic).
 constexpr double kMostOfOneGpuGbs = 49;
@@ -275,7 +282,8 @@ Candidate nvls_tree(const Modelled& m) {
                       : std::string_view(m.gpu.family) == "Hopper" ? kNvlsTreePartOfHopper
                                                                    : kNvlsTreePartOfBlackwell;
   const double us = kNvlsTreeUs + 2 * floor_log2(m.nodes) * (kNvlsTreeStepUs + 2 * m.extra_us) + call_us(m);
-  return {"NVLSTree", kSimple, us, std::min(m.share * m.rate * kNvlsBusFactor * part, across), kFillNvlsTree};
+  return {"NVLSTree", kSimple, us, std::min(m.share * m.rate * kNvlsBusFactor * part, across),
+          kFillNvlsTree * std::max(1, floor_log2(m.nodes))};
 }
 
 Candidate pat(const Modelled& m) {
@@ -311,6 +319,9 @@ std::vector<Candidate> candidates(const Modelled& m, Call call, double bytes) {
     all.push_back(nvls(m));
   if (call == Call::AllReduce && m.share > 0 && !m.is_one_node() && m.gpus >= kMinRanksOfNvlsTree)
     all.push_back(nvls_tree(m));
+  if (!all.empty() && m.nodes > 2 && bytes >= kNvlsTreeFromBytes &&
+      std::string_view(all.back().algorithm) == "NVLSTree")
+    all = {all.back()};
   if ((call == Call::Allgather || call == Call::ReduceScatter) && m.gpus == 1 && !m.amd)
     all.push_back(pat(m));
   return all;
@@ -391,11 +402,35 @@ std::optional<NamedShape> shape_named(std::string name) {
   return best;
 }
 
+// GB/s that leave a node over its NICs: what links to other nodes carry, those of one limit together.
+double gbs_out_of(const Topology& topology, const std::vector<Rank>& node) {
+  const auto is_inside = [&](Node n) { return std::ranges::binary_search(node, n); };
+  const auto leaves = [&](LinkId l) {
+    return is_inside(topology.links[l].src) && !is_inside(topology.links[l].dst);
+  };
+  std::vector<bool> counted(topology.links.size(), false);
+  double gbs = 0;
+  const auto add = [&](LinkId l, int bandwidth) {
+    gbs += bandwidth * 1e-3 / topology.links[l].beta_us_per_byte;
+  };
+  for (const SharedLimit& limit : topology.limits) {
+    if (!std::ranges::all_of(limit.links, leaves) || limit.links.empty() || counted[limit.links.front()])
+      continue;
+    add(limit.links.front(), limit.bandwidth);
+    for (const LinkId l : limit.links) counted[l] = true;
+  }
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    if (leaves(l) && !counted[l]) add(l, topology.links[l].bandwidth);
+  return gbs;
+}
+
 }  // namespace
 
+// Machines that failures or changes have made have more words in their names.
 std::optional<LibraryMachine> library_machine(const Topology& topology) {
+  if (topology.ranks < 2 || topology.name.find(' ') != std::string::npos) return {};
   const std::optional<NamedShape> shape = shape_named(topology.name);
-  if (!shape || topology.ranks < 2) return {};
+  if (!shape) return {};
   const std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
   const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.front().size(); };
   if (std::ranges::any_of(nodes, differs)) return {};
@@ -404,7 +439,17 @@ std::optional<LibraryMachine> library_machine(const Topology& topology) {
                          .nodes = static_cast<int>(nodes.size()),
                          .network = shape->network};
   if (shape->is_mesh) machine.joined = Joined::Mesh;
+  if (nodes.size() > 1) {
+    const double gbs = gbs_out_of(topology, nodes.front()), usual = known_gpu(machine.gpu).nic_gbits / 8;
+    machine.nics = std::clamp(static_cast<int>(std::lround(gbs / usual)), 1, machine.gpus);
+    if (gbs < 0.9 * machine.nics * usual) machine.nic_gbits = 8 * gbs / machine.nics;
+  }
   return machine;
+}
+
+std::optional<LibraryCall> library_call(const Collective& collective) {
+  if (is_custom(collective)) return {};
+  return value_in(library_calls(), name_of(row_of(collective.kind).result));
 }
 
 std::string to_json(const LibraryMachine& machine, LibraryCall call, const std::vector<LibraryTime>& times) {

@@ -1,7 +1,7 @@
-// What NCCL or RCCL takes on a machine, and how long it takes: a model of the choice that they make, the least
-// modelled time of their algorithms and protocols. Constants of the libraries are from their sources, rates and
-// latencies from topology/facts.h; what remains was fitted on measured tables (benchmarks/believable.py judges it,
-// docs/believable.md is what it prints).
+// What NCCL or RCCL takes on a machine, and how long it takes: a model of the choice that they make, the
+// least modelled time of their algorithms and protocols. Constants of the libraries are from their sources,
+// rates and latencies from topology/facts.h; what remains was fitted on measured tables
+// (benchmarks/believable.py judges it, docs/believable.md is what it prints).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/fields.h"
 #include "ir/named.h"
 #include "ir/topology.h"
@@ -24,7 +25,8 @@ std::span<const Named<LibraryCall>> library_calls();  // "allreduce", ..., "send
 enum class Joined { Switch, Mesh, Pci, Host };
 std::span<const Named<Joined>> kinds_of_joints();  // "switch", "mesh", "pci", "host"
 
-// Facts of a machine as people state them. Members that are 0 or empty are those of the GPU (topology/facts.h).
+// Facts of a machine as people state them. Members that are 0 or empty are those of the GPU
+// (topology/facts.h).
 struct LibraryMachine {
   std::string gpu = "H100";  // of gpu_table()
   int gpus = 8;              // of a node
@@ -59,14 +61,17 @@ struct Fields<LibraryTime> {
 // Returns "NCCL", or "RCCL" of AMD's GPUs.
 std::string library_of(const LibraryMachine&);
 
-// Returns what the library takes at each size, in bytes from 0. Throws InputError for a GPU or network that the
-// table of facts lacks, counts below 1, and a machine of one rank.
+// Returns what the library takes at each size, in bytes from 0. Throws InputError for a GPU or network that
+// the table of facts lacks, counts below 1, and a machine of one rank.
 std::vector<LibraryTime> library_times(const LibraryMachine&, LibraryCall,
                                        const std::vector<std::int64_t>& message_bytes);
 
-// Returns the facts of a machine whose name has that of a GPU or of a cloud's shape ("dgx-h100:2"), with its nodes
-// and the ranks of each; none of other machines, and where nodes differ. Requires a topology without switches.
+// Returns the facts of a machine whose name has that of a GPU or of a cloud's shape ("dgx-h100:2"), with its
+// nodes and the ranks of each; none of other machines, and where nodes differ. Requires a topology without
+// switches.
 std::optional<LibraryMachine> library_machine(const Topology&);
+// Returns the library's name of a collective of all ranks; none of a custom one, and of Scatter and Gather.
+std::optional<LibraryCall> library_call(const Collective&);
 
 // {"chorale_baseline": 1, "library", "machine": ..., "collective", "rows": [fields of LibraryTime]}
 std::string to_json(const LibraryMachine&, LibraryCall, const std::vector<LibraryTime>&);

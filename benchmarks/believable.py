@@ -175,12 +175,12 @@ def drawn(rows, path):
 
     def y(ratio):
         return 160 - 60 * math.log2(min(max(ratio, 0.2), 5))
-    dots = "".join(f'<circle cx="{x(r["bytes"]):.1f}" cy="{y(r["ratio"]):.1f}" r="2.2" class="{"fitted" if r["fitted"] else "judged"}"/>' for r in rows)
+    dots = "".join(f'<circle cx="{x(r["bytes"]):.1f}" cy="{y(r["ratio"]):.1f}" r="2.2" class="{"fitted" if r["fitted"] else "others"}"/>' for r in rows)
     lines = "".join(f'<line x1="60" x2="740" y1="{y(v)}" y2="{y(v)}"/><text x="52" y="{y(v) + 4}" text-anchor="end">{v:g}x</text>' for v in (0.5, 1, 2))
     ticks = "".join(f'<text x="{x(size):.0f}" y="318" text-anchor="middle">{name}</text>' for size, name in ((1024, "1 KiB"), (MI, "1 MiB"), (1 << 30, "1 GiB")))
     pathlib.Path(path).write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 330" font-family="sans-serif" font-size="12"><style>line{stroke:#999;stroke-width:.7}'
-        'text{fill:#555}.fitted{fill:#7aa6c2}.judged{fill:#c2410c}</style><title>Predicted over measured time by message size</title>'
+        'text{fill:#555}.fitted{fill:#7aa6c2}.others{fill:#c2410c}</style><title>Predicted over measured time by message size</title>'
         f'{lines}{ticks}{dots}<text x="60" y="20">predicted / measured time; blue: tables that constants were fitted on, red: the others</text></svg>\n')
 
 
@@ -217,7 +217,7 @@ def main():
     by(rows, lambda row: row["table"].gpu, "GPU")
     by(rows, lambda row: row["table"].call, "collective")
     by(rows, lambda row: size_class(row["bytes"]), "size")
-    by(rows, lambda row: "fitted (even)" if row["fitted"] else "judged (odd)", "half")
+    by(rows, lambda row: "fitted (even)" if row["fitted"] else "others (odd)", "half")
     print("\nrows off by more than a factor of two, by table, with what its note says:")
     for table in tables:
         off = [row for row in rows if row["table"] is table and factor(row) > 2]

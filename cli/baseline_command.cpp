@@ -1,5 +1,5 @@
-// What a library takes on a machine, by size. A machine is named, or is a GPU with the facts of its node: tables of
-// measurements state no more than these.
+// What a library takes on a machine, by size. A machine is named, or is a GPU with the facts of its node:
+// tables of measurements state no more than these.
 #include <fmt/format.h>
 
 #include "api/library_model.h"

@@ -245,9 +245,10 @@ void size_model(CLI::App* app, SizeModel& model) {
 }
 
 void baselines(CLI::App* app, BaselineSet& target) {
-  choice<BaselineSet>(app, "--baselines", target, baseline_sets(),
-                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
-                      "where the machine has the links for one)");
+  choice<BaselineSet>(
+      app, "--baselines", target, baseline_sets(),
+      "Compare with the algorithms of NCCL or RCCL, or all of 'chorale classic list' (auto: NCCL's "
+      "where the machine has the links for one)");
 }
 
 void result_file(CLI::App* app, Text& target) {

@@ -16,6 +16,7 @@
 #include "api/compose.h"
 #include "api/inputs.h"
 #include "api/library.h"
+#include "api/library_model.h"
 #include "api/machines.h"
 #include "api/place.h"
 #include "api/program.h"

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/library_model.h"
 #include "api/point_times.h"
 #include "api/report.h"
 #include "api/search.h"
@@ -51,7 +52,14 @@ class Table {
         measured_(question.measured),
         shape_(message_shape(collective)),
         blocks_(blocks_of_sizes(collective, messages_)),
-        fastest_(blocks_.size()) {}
+        fastest_(blocks_.size()) {
+    if (question.baselines == BaselineSet::Mpi) return;
+    const std::optional<LibraryMachine> known = library_machine(*topology_);
+    const std::optional<LibraryCall> call = library_call(collective);
+    if (!known || !call) return;
+    library_ = library_of(*known);
+    library_times_ = library_times(*known, *call, messages_);
+  }
 
   const std::vector<std::int64_t>& blocks() const { return blocks_; }
 
@@ -80,7 +88,7 @@ class Table {
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop) {
-    Optimized answer{.shape = shape_, .sizes = messages_};
+    Optimized answer{.shape = shape_, .sizes = messages_, .library = library_};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
     const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_);
     // Numbers last, since points get others with each that is put among them.
@@ -159,6 +167,11 @@ class Table {
     const auto measured = std::ranges::find(measured_.message_bytes, made.message_bytes);
     if (measured != measured_.message_bytes.end())
       made.measured_us = measured_.us[measured - measured_.message_bytes.begin()];
+    if (!library_times_.empty()) {
+      const LibraryTime& time = library_times_[size];
+      made.library = time.algorithm + " " + time.protocol;
+      made.library_us = time.us;
+    }
     if (baselines_.empty()) return made;
     const Baseline& baseline = fastest_algorithm(size).times;
     made.baseline = baseline.name;
@@ -173,6 +186,8 @@ class Table {
   const MeasuredSizes measured_;
   const MessageShape shape_;
   const std::vector<std::int64_t> blocks_;
+  std::string library_ = {};
+  std::vector<LibraryTime> library_times_ = {};               // [size]; empty: none is known
   std::mutex mutex_;                                          // of the next
   std::vector<std::shared_ptr<const Fastest>> fastest_ = {};  // by size
   std::vector<TimedBaseline> baselines_ = {};
@@ -376,8 +391,10 @@ std::optional<TimedBaseline> timed(BaselineChunks algorithm, const Machine& mach
 }  // namespace
 
 std::span<const Named<BaselineSet>> baseline_sets() {
-  static constexpr Named<BaselineSet> kSets[] = {
-      {BaselineSet::Auto, "auto"}, {BaselineSet::Nccl, "nccl"}, {BaselineSet::Mpi, "mpi"}};
+  static constexpr Named<BaselineSet> kSets[] = {{BaselineSet::Auto, "auto"},
+                                                 {BaselineSet::Nccl, "nccl"},
+                                                 {BaselineSet::Rccl, "rccl"},
+                                                 {BaselineSet::Mpi, "mpi"}};
   return kSets;
 }
 

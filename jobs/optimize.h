@@ -32,10 +32,11 @@ enum class BaselineSet {
   Auto,  // as NCCL where the machine has the links for one of its algorithms, else as MPI
   Nccl,  // rings over all links and double binary trees (AllReduce), rings (Allgather, ReduceScatter),
          // direct messages (Alltoall)
+  Rccl,  // the same, which RCCL performs on AMD's GPUs
   Mpi,   // all that are known of the collective
 };
 
-std::span<const Named<BaselineSet>> baseline_sets();  // "auto", "nccl", "mpi"
+std::span<const Named<BaselineSet>> baseline_sets();  // "auto", "nccl", "rccl", "mpi"
 
 // A baseline at its best: of the chunk counts that were tried, the fastest at each size.
 struct Baseline {
@@ -70,6 +71,9 @@ struct OptimizedRow {
   std::string baseline = {};  // the fastest of the baselines; "": the machine suits none
   double baseline_us = 0;
   double measured_us = 0;  // 0: not measured
+  // What NCCL or RCCL takes, by a model (api/library_model.h): "NVLS Simple"; "": the machine does not name its GPU.
+  std::string library = {};
+  double library_us = 0;
   // The part that the baseline keeps busiest, and the share of its time: "NIC out", 0.97.
   std::string baseline_part = {};
   double baseline_busy = 0;
@@ -80,7 +84,7 @@ struct Fields<OptimizedRow> {
   static constexpr auto all =
       plain_fields<&O::message_bytes, &O::point, &O::algorithm, &O::steps, &O::us, &O::algbw_gbs,
                    &O::busbw_gbs, &O::bound_us, &O::at_most, &O::baseline, &O::baseline_us, &O::measured_us,
-                   &O::baseline_part, &O::baseline_busy>();
+                   &O::library, &O::library_us, &O::baseline_part, &O::baseline_busy>();
 };
 
 struct Optimized {
@@ -88,6 +92,7 @@ struct Optimized {
   MessageShape shape = {};
   std::vector<std::int64_t> sizes = {};  // of messages, bytes, as asked
   std::vector<Baseline> baselines = {};
+  std::string library = {};             // "NCCL", "RCCL"; "": the rows have none
   std::vector<OptimizedRow> rows = {};  // by size; one that was not timed is missing
   std::optional<Binding> binding = {};  // what keeps any algorithm from being faster
 };

@@ -102,7 +102,7 @@ std::string to_json(const Optimized& answer) {
                    answer.shape.bus_factor, "complete", is_proven(answer), "complete_in_rounds",
                    answer.result.complete, "stopped", name_of(answer.result.stopped), "search",
                    search_in_words(answer), "conclusion", conclusion(answer), "binding", answer.binding,
-                   "rows", answer.rows, "baselines", answer.baselines);
+                   "rows", answer.rows, "library", answer.library, "baselines", answer.baselines);
 }
 
 namespace {
@@ -141,6 +141,21 @@ ReportTable by_size(const Optimized& answer) {
   return {.rows = std::move(rows), .kinds = measured ? "rrrrrrrrr" : "rrrrrlrrr"};
 }
 
+// A speedup over a model has two digits.
+std::string rounded_speedup(double speedup) {
+  return speedup >= 10 ? fmt::format("{:.0f}x", speedup) : fmt::format("{:.1f}x", speedup);
+}
+
+// What the library that people run takes, with all that it costs: launches, protocols, pipelines that fill.
+ReportTable by_library(const Optimized& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"message", answer.library + " takes", "its time", "speedup"}};
+  for (const OptimizedRow& row : answer.rows)
+    rows.push_back({format_bytes(static_cast<double>(row.message_bytes)), row.library,
+                    format_us(row.library_us), row.us > 0 ? rounded_speedup(row.library_us / row.us) : "-"});
+  return {.rows = std::move(rows), .kinds = "rlrr"};
+}
+
 // The algorithms of that table.
 ReportTable algorithms(const Optimized& answer) {
   std::set<int> points;
@@ -168,7 +183,11 @@ Report report_of(const Optimized& answer) {
   report.figures = {size_figure_svg(figure_of(answer))};
   if (nothing_moves(answer)) return report;
   report.tables = {by_size(answer), algorithms(answer)};
+  if (!answer.library.empty()) report.tables.push_back(by_library(answer));
   if (answer.binding) report.sentences.push_back(in_words(*answer.binding));
+  if (!answer.library.empty())
+    report.sentences.push_back(
+        fmt::format("what {} takes and its time are a model's (docs/believable.md)", answer.library));
   if (const std::string measured = measured_in_words(answer); !measured.empty())
     report.sentences.push_back(measured);
   report.sentences.push_back(

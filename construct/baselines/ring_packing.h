@@ -19,8 +19,8 @@ struct PackedRings {
 int rounds_of(const Topology&, const std::vector<Ring>&);
 
 // Returns rings whose rate is the maximum over all fractional packings of Hamiltonian cycles under links and
-// limits, but for the rounding to few whole rings (2 % at most where it was measured). None beyond 10 ranks, where
-// there is no ring, and where more than 128 rings would be needed.
+// limits, but for the rounding to few whole rings (2 % at most where it was measured). None beyond 10 ranks,
+// where there is no ring, and where more than 128 rings would be needed.
 PackedRings pack_rings(const Topology&);
 
 }  // namespace chorale

@@ -45,11 +45,12 @@ struct Nodes {
 Nodes nodes_of(const Topology&);
 
 // Returns rings that share the machine: the widest, as often as its links and limits carry it within a round,
-// then the widest of what is left. Where fractions of rings carry more (construct/baselines/ring_packing.h), as
-// many as several rounds carry: of four linked GPUs six in two rounds. On a machine of several nodes a ring visits each node once: it enters by one
-// NIC, passes all ranks and leaves by one NIC, and other rings use other NICs, as NCCL's channels do. dgx1:
-// its double ring twice in each direction, its single ring once in each, as NCCL uses it. Beyond 10 ranks
-// greedy: where rings obstruct each other there may be more (torus). Empty where there is no ring.
+// then the widest of what is left. Where fractions of rings carry more (construct/baselines/ring_packing.h),
+// as many as several rounds carry: of four linked GPUs six in two rounds. On a machine of several nodes a
+// ring visits each node once: it enters by one NIC, passes all ranks and leaves by one NIC, and other rings
+// use other NICs, as NCCL's channels do. dgx1: its double ring twice in each direction, its single ring once
+// in each, as NCCL uses it. Beyond 10 ranks greedy: where rings obstruct each other there may be more
+// (torus). Empty where there is no ring.
 std::vector<Ring> ring_decomposition(const Topology&);
 
 // Tree algorithms. A tree is given by the parent of each rank.

@@ -33,8 +33,8 @@ def taken(*arguments, size):
 # A ring of eight A100 at 8 bytes: 6.6 us and 14 steps of 0.6 us over NVLink, by NCCL's tuning.
 algorithm, protocol, us, _ = taken("A100", "allreduce", size=8)
 assert (algorithm, protocol) == ("Ring", "LL") and 15.0 <= us < 15.2, us
-# Public runs of nccl-tests: eight H100 reach 476 to 480 GB/s by NVLS and 366 by rings; four take a ring; two nodes
-# reach 471 to 487 by NVLSTree; eight MI300X 313 (meta tables in tests/data/measured).
+# Public runs of nccl-tests: eight H100 reach 476 to 480 GB/s by NVLS and 366 by rings; four take a ring; two
+# nodes reach 471 to 487 by NVLSTree; eight MI300X 313 (meta tables in tests/data/measured).
 for arguments, expected, least, most in (
         (("H100",), "NVLS", 455, 490), (("H100", "--no-nvls"), "Ring", 350, 371), (("H100", "--gpus", 4), "Ring", 350, 371),
         (("H100", "--nodes", 2), "NVLSTree", 440, 490), (("H100", "--algorithm", "Tree"), "Tree", 200, 371), (("B200",), "NVLS", 800, 850),
@@ -47,8 +47,9 @@ assert taken("H100", "allgather", "--gpus", 1, "--nodes", 64, size=1024)[0] == "
 # A machine by name is what its name says.
 assert times("dgx-h100:2", "allreduce")["rows"] == times("H100", "allreduce", "--nodes", 2)["rows"]
 
-# Random facts: a time that rises with the size but for a change of algorithm (at most by what trees lose at middle
-# sizes), and a bandwidth that is no more than what links and NICs carry: 15 % of rounding for switches that add.
+# Random facts: a time that rises with the size but for a change of algorithm (at most by what trees lose at
+# middle sizes), and a bandwidth that is no more than what links and NICs carry: 15 % of rounding for switches
+# that add.
 gpus = re.findall(r'^    \{"([^"]+)", "[^"]*", \d+, "', (source / "topology/facts.cpp").read_text(), re.M)
 assert len(gpus) > 15, gpus
 for _ in range(80):
@@ -63,6 +64,21 @@ for _ in range(80):
     assert [row["message_bytes"] for row in rows] == [1, 1 << 10, 1 << 20, 64 << 20, GI, 16 * GI]
     for before, row in zip(rows, rows[1:]):
         assert 0 < before["us"] <= row["us"] * 1.001, (facts, rows)
+
+# 'optimize' shows the same beside its own times, of machines that name their GPU, unless MPI is asked for.
+def optimized(*arguments):
+    run_chorale("optimize", arguments[0], "allreduce", *arguments[1:], "--sizes", "1K,1M,1G", "--search-time", "1s", "--json", "best.json", code=(0, 3))
+    return json.loads((work / "best.json").read_text())
+
+
+best, library = optimized("dgx-h100:1"), times("dgx-h100:1", "allreduce", "--sizes", "1K,1M,1G")["rows"]
+assert best["library"] == "NCCL"
+for row, expected in zip(best["rows"], library):
+    assert row["library"] == f"{expected['algorithm']} {expected['protocol']}" and abs(row["library_us"] - expected["us"]) < 1e-3 * expected["us"], (row, expected)
+for other in (optimized("ring:4"), optimized("dgx-h100:1", "--baselines", "mpi"), optimized("dgx-h100:1", "--without-rank", "3")):
+    assert other["library"] == "" and all(row["library"] == "" for row in other["rows"]), other
+# A node of 16 A100 with one NIC of 8 GB/s: two nodes do not exceed it by more than trees may.
+assert taken("a100:2", "allreduce", size=GI)[3] <= 8 * 2 * 31 / 32
 
 refused("baseline", "H1000", "allreduce")
 refused("baseline", "H100", "allreduces", says="allreduce")
@@ -83,7 +99,7 @@ def believable(file, *options):
 measured = source / "tests/data/measured/curves.jsonl"
 printed, last = believable(measured, "--svg", "figure.svg")
 assert last and float(last[1]) <= 15 and float(last[2]) <= 30, printed.splitlines()[-1]
-assert (work / "figure.svg").read_text().count("<circle") == sum(map(int, re.findall(r"^(?:fitted|judged) \S+ +(\d+)", printed, re.M)))
+assert (work / "figure.svg").read_text().count("<circle") == sum(map(int, re.findall(r"^(?:fitted|others) \S+ +(\d+)", printed, re.M)))
 assert "not predicted" not in printed
 # The page shows what is printed.
 assert printed.stdout.strip() in (source / "docs/believable.md").read_text(), "docs/believable.md is not what believable.py prints"

@@ -104,8 +104,8 @@ void expect_one_round(const Topology& topology, const std::vector<Ring>& rings) 
   expect_rounds(topology, rings, 1);
 }
 
-// A machine that is the union of k random rings: its rings are worth k, and no algorithm is worth more, since k
-// links enter a rank. Greedy rings obstruct each other on many of them.
+// A machine that is the union of k random rings: its rings are worth k, and no algorithm is worth more, since
+// k links enter a rank. Greedy rings obstruct each other on many of them.
 TEST(RingPacking, FindsThePlantedRings) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 200; ++trial) {
@@ -165,8 +165,8 @@ TEST(RingPacking, KeepsLinksAndLimitsOfRandomMachines) {
   }
 }
 
-// Meshes that people buy: rings carry what enters a rank, which bounds every algorithm. Rings of whole links of
-// one round carry 2 of 3 links on four GPUs, and 6 of 7 on eight.
+// Meshes that people buy: rings carry what enters a rank, which bounds every algorithm. Rings of whole links
+// of one round carry 2 of 3 links on four GPUs, and 6 of 7 on eight.
 TEST(RingPacking, FillsMeshesOfGpus) {
   const std::string dump = CHORALE_SOURCE "/tests/data/topology/topo_8p_940.xml";
   for (const Topology& machine : {flatten(load_topology("full:4")), flatten(load_topology("mi300x:1")),
