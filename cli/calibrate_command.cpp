@@ -29,7 +29,8 @@ Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibrati
 // Logs of others need no MPI; without them all processes measure together, and rank 0 reports.
 Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
   const Topology topology = described_machine(command.machine, command.changes);
-  if (!command.logs.empty()) return outcome_of(command, calibrate(topology, command.logs));
+  if (!command.logs.empty() || !command.collective_logs.empty())
+    return outcome_of(command, calibrate(topology, command.logs, command.collective_logs));
   if (!started_by_mpirun())
     throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
                      fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
@@ -44,16 +45,22 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
 
 namespace {
 
-// "0-1=osu.txt": the first "-" and "=" divide it, so a path may contain both.
-LinkLog link_log(const Text& value) {
-  const std::size_t dash = value.find('-'), equals = value.find('=');
-  if (equals == Text::npos || dash > equals || equals + 1 == value.size())
+// "0-1=osu.txt" or "allreduce=all_reduce_perf.log": the first "=" divides it, so a path may contain others.
+void take_log(const Text& value, CalibrateCommand& command) {
+  const std::size_t equals = value.find('='), dash = value.substr(0, equals).find('-');
+  if (equals == 0 || equals == Text::npos || equals + 1 == value.size())
+    throw InputError("--log", "'" + value.substr(0, 60) + "' is not a log of two ranks, nor of a collective",
+                     "use A-B=FILE or COLLECTIVE=FILE, such as 0-1=osu_latency.txt");
+  const Text what = value.substr(0, equals), file = value.substr(equals + 1);
+  if (what.find_first_not_of("0123456789-") != Text::npos)
+    return command.collective_logs.push_back({.collective = what, .file = file});
+  if (dash == Text::npos)
     throw InputError("--log", "'" + value.substr(0, 60) + "' is not a log of two ranks",
                      "use A-B=FILE, such as 0-1=osu_latency.txt");
-  return {.src = static_cast<Rank>(parse_integer("--log", value.substr(0, dash), 0, kMostRank)),
-          .dst = static_cast<Rank>(
-              parse_integer("--log", value.substr(dash + 1, equals - dash - 1), 0, kMostRank)),
-          .file = value.substr(equals + 1)};
+  command.logs.push_back(
+      {.src = static_cast<Rank>(parse_integer("--log", what.substr(0, dash), 0, kMostRank)),
+       .dst = static_cast<Rank>(parse_integer("--log", what.substr(dash + 1), 0, kMostRank)),
+       .file = file});
 }
 
 }  // namespace
@@ -64,7 +71,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
       "Under mpirun, a process per rank: messages between two ranks give the latency (alpha)\n"
       "and rate (beta) of each class of links; then all links at once, how much slower\n"
       "they are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
-      "osu_latency and osu_bw. docs/topologies.md, 'Measured numbers'.\n" +
+      "osu_latency and osu_bw; of collectives, which give the cost of a call, too, all tests\n"
+      "of nccl-tests, rccl-tests and OSU. docs/topologies.md, 'Measured numbers'.\n" +
           kPlainExitCodes +
           "examples:\n"
           "  mpirun --oversubscribe -n 4 chorale calibrate ring:4 -o r.json\n"
@@ -79,10 +87,11 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   sub->add_option_function<std::vector<Text>>(
          "--log",
          [options](const std::vector<Text>& values) {
-           for (const Text& each : values) options->logs.push_back(link_log(each));
+           for (const Text& each : values) take_log(each, *options);
          },
-         "Take the times of messages between ranks A and B from there, instead of measuring")
-      ->option_text("A-B=FILE ...");
+         "Take the times of messages between ranks A and B, or of a collective (allreduce=FILE: nccl-tests, "
+         "rccl-tests, OSU), from there, instead of measuring")
+      ->option_text("A-B|COLLECTIVE=FILE ...");
   size(sub, "--from", options->options.from, "The shorter of the messages that give the rate (64K)");
   size(sub, "--to", options->options.to, "The longer one (1M)");
   integer(sub, "--pairs", options->options.pairs, 1, 1'000'000, "N",
@@ -96,8 +105,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, "");
   sub->final_callback([options, sub, &parsed] {
     // Logs have their sizes and repetitions already.
-    only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"}, options->logs.empty(),
-             "measuring, without --log");
+    only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"},
+             options->logs.empty() && options->collective_logs.empty(), "measuring, without --log");
     parsed = *options;
   });
 }

@@ -122,7 +122,8 @@ struct CalibrateCommand {
   std::string machine = {};
   MachineChanges changes = {};
   CalibrateOptions options = {};
-  std::vector<LinkLog> logs = {};    // what others measured; none: it is measured here
+  std::vector<LinkLog> logs = {};  // what others measured; none of either: it is measured here
+  std::vector<CollectiveLog> collective_logs = {};
   std::string output = {};           // where to write the machine, if anywhere
   std::string json = {}, html = {};  // and what was measured
   Limits limits = {.memory = Limits::kAllMemory};

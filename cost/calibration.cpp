@@ -356,4 +356,45 @@ void share(Calibration& calibration, std::span<const Crowd> crowds, std::span<co
   }
 }
 
+// Each of the three is set to its best value for the others in turn: a convex problem with a bound on each,
+// which this solves. A prior of 1 for alphas and betas, of little weight, decides what the times leave open.
+MachineFit fit_machine(std::span<const CollectiveTime> times) {
+  constexpr int kRounds = 2000;
+  constexpr double kPrior = 1e-5;  // weight, for each time
+  MachineFit fit;
+  const double prior = kPrior * static_cast<double>(times.size());
+  const auto improve = [&](double& value, auto part, double usual, double weight) {
+    double above = weight * usual, below = weight;
+    for (const CollectiveTime& t : times) {
+      const double all = fit.call_us + fit.alphas * t.steps_us + fit.betas * t.bytes_us;
+      const double own = part(t) / t.us, rest = (t.us - all) / t.us + own * value;
+      above += own * rest;
+      below += own * own;
+    }
+    if (below > 0) value = std::max(0.0, above / below);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    improve(
+        fit.betas, [](const CollectiveTime& t) { return t.bytes_us; }, 1, prior);
+    improve(
+        fit.call_us, [](const CollectiveTime&) { return 1.0; }, 0, 0);
+    improve(
+        fit.alphas, [](const CollectiveTime& t) { return t.steps_us; }, 1, prior);
+  }
+  return fit;
+}
+
+Topology with_fit(Topology machine, const MachineFit& fit) {
+  machine.call_us = fit.call_us;
+  const auto scale = [&](std::vector<Link>& links) {
+    for (Link& link : links) {
+      link.alpha_us *= fit.alphas;
+      link.beta_us_per_byte *= fit.betas;
+    }
+  };
+  scale(machine.links);
+  if (machine.underlay) scale(machine.underlay->links);
+  return machine;
+}
+
 }  // namespace chorale

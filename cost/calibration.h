@@ -67,11 +67,37 @@ struct CalibratedCrowd {
   double alone = 0;        // what links give by themselves, unless an earlier crowd has determined it
 };
 
+// A collective that another program timed on the whole machine, at sizes from small to large.
+struct CalibratedCollective {
+  std::string name = {}, file = {};
+  std::string algorithm = {};      // the baseline that is the fastest at the largest size
+  double off_before = 0, off = 0;  // median of |predicted / measured - 1|, by the machine before and after
+};
+
 struct Calibration {
   Topology machine = {};  // with the medians, rates as when all links are in use
   std::vector<CalibratedClass> classes = {};
   std::vector<CalibratedCrowd> crowds = {};
+  std::vector<CalibratedCollective> collectives = {};
 };
+
+// A measured time of a collective, and what the machine predicts of it without a call: by alphas, by betas.
+struct CollectiveTime {
+  double us = 0;  // > 0
+  double steps_us = 0, bytes_us = 0;
+};
+
+// What a call costs, and by how much alphas and betas are longer than described, such that
+//   us = call_us + alphas * steps_us + betas * bytes_us
+// for all times with the least sum of squares of relative errors. None is negative. Alphas and betas stay near
+// 1 where the times do not tell them apart (a call from steps, of one collective).
+struct MachineFit {
+  double call_us = 0, alphas = 1, betas = 1;
+};
+MachineFit fit_machine(std::span<const CollectiveTime>);
+
+// The machine with these costs.
+Topology with_fit(Topology, const MachineFit&);
 
 // Of a pair, the shortest message by itself gives the latency; the two longest ones of different sizes give
 // the rate, of those behind others if there are any: by their medians; by their least times if medians do not

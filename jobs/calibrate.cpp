@@ -6,15 +6,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
+#include "cost/busbw.h"
+#include "cost/program_time.h"
+#include "ir/collective_kind.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 #include "runtime/message_times.h"
 #include "runtime/mpi_session.h"
 #include "topology/import/timing_log.h"
 #include "topology/machines.h"
+#include "topology/switches.h"
 
 namespace chorale {
 
@@ -33,6 +40,12 @@ struct Fields<CalibratedCrowd> {
   using C = CalibratedCrowd;
   static constexpr std::tuple all = {field<&C::name>(), field<&C::us_per_byte>(),
                                      field<&C::alone>({.name = "alone_us_per_byte"})};
+};
+
+template <>
+struct Fields<CalibratedCollective> {
+  using C = CalibratedCollective;
+  static constexpr auto all = plain_fields<&C::name, &C::file, &C::algorithm, &C::off_before, &C::off>();
 };
 
 namespace {
@@ -99,9 +112,87 @@ Calibration calibrate(const Topology& machine, MpiSession& session, const Calibr
   return result;
 }
 
+namespace {
+
+// Times of a log beside what the machine predicts by its fastest baseline, which the library is taken to run.
+class PredictedLog {
+ public:
+  PredictedLog(const Topology& machine, const CollectiveLog& log)
+      : log_(log), measured_(read_timing_log(read_file(log.file), log.file, TimingOf::Collective)) {
+    if (!kind_named(log.collective))
+      throw InputError("--log",
+                       "'" + log.collective.substr(0, 40) + "' is neither two ranks nor a collective",
+                       "use A-B=FILE, or such as allreduce=FILE");
+    one_ = make_collective(log.collective, machine.ranks, 1);
+    blocks_ = blocks_of_sizes(one_, measured_.bytes);
+  }
+
+  // By the machine, whose call is left out.
+  std::vector<CollectiveTime> times(const Topology& machine) {
+    Topology flat = flatten(machine);
+    flat.call_us = 0;
+    const std::vector<TimedBaseline> baselines = timed_baselines(flat, one_, BaselineSet::Auto, blocks_);
+    if (baselines.empty())
+      throw InputError("--log", log_.collective + " has no baseline on " + machine.name,
+                       "give logs of other collectives, or of two ranks (A-B=FILE)");
+    std::vector<CollectiveTime> result;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const TimedBaseline& fastest =
+          *std::ranges::min_element(baselines, {}, [&](const TimedBaseline& b) { return b.times.us[i]; });
+      const double us = fastest.times.us[i];
+      const double steps = std::min(us, point_us(flat, fastest.points[fastest.fastest[i]], 1));
+      result.push_back({.us = measured_.us[i], .steps_us = steps, .bytes_us = us - steps});
+      algorithm_ = fastest.times.name;
+    }
+    return result;
+  }
+
+  CalibratedCollective report(double off_before, double off) const {
+    return {log_.collective, log_.file, algorithm_, off_before, off};
+  }
+
+ private:
+  const CollectiveLog log_;
+  const TimingLog measured_;
+  Collective one_ = {};
+  std::vector<std::int64_t> blocks_ = {};
+  std::string algorithm_ = {};  // at the last size
+};
+
+double median_off(const std::vector<CollectiveTime>& times, double call_us) {
+  std::vector<double> off;
+  for (const CollectiveTime& t : times)
+    off.push_back(std::abs((call_us + t.steps_us + t.bytes_us) / t.us - 1));
+  std::ranges::nth_element(off, off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2));
+  return off[off.size() / 2];
+}
+
+// Which baseline is the fastest depends on the fit, so it is repeated.
+void fit_to(Calibration& result, const std::vector<CollectiveLog>& logs) {
+  constexpr int kRepeats = 4;
+  const Topology before = result.machine;
+  std::vector<PredictedLog> predicted;
+  for (const CollectiveLog& log : logs) predicted.emplace_back(before, log);
+  std::vector<double> off;
+  for (PredictedLog& log : predicted) off.push_back(median_off(log.times(before), before.call_us));
+  for (int round = 0; round < kRepeats; ++round) {
+    std::vector<CollectiveTime> all;
+    for (PredictedLog& log : predicted) std::ranges::copy(log.times(result.machine), std::back_inserter(all));
+    const MachineFit fit = fit_machine(all);
+    result.machine = with_fit(std::move(result.machine), fit);
+  }
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    const double after = median_off(predicted[i].times(result.machine), result.machine.call_us);
+    result.collectives.push_back(predicted[i].report(off[i], after));
+  }
+}
+
+}  // namespace
+
 // A log has one number per size, so least, median and most are equal. Where many messages were under way at
 // once (osu_bw) no latency follows: such a time is not of a message by itself.
-Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs) {
+Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs,
+                      const std::vector<CollectiveLog>& collectives) {
   std::vector<MessageTime> times;
   for (const LinkLog& each : logs) {
     if (std::max(each.src, each.dst) >= machine.ranks || each.src == each.dst)
@@ -114,12 +205,15 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
                        .us = {log.us[i], log.us[i], log.us[i]},
                        .by_itself = !log.rates_only});
   }
-  return calibrated(machine, times, "--log");
+  Calibration result = calibrated(machine, times, "--log");
+  if (!collectives.empty()) fit_to(result, collectives);
+  return result;
 }
 
 std::string to_json(const Calibration& calibration) {
   return json_file("machine", calibration.machine.name, "classes", calibration.classes, "together",
-                   calibration.crowds);
+                   calibration.crowds, "call_us", calibration.machine.call_us, "collectives",
+                   calibration.collectives);
 }
 
 namespace {
@@ -173,6 +267,18 @@ Report report_of(const Calibration& calibration) {
   for (const CalibratedCrowd& crowd : calibration.crowds)
     report.sentences.push_back(fmt::format("{}: {:.2f} times as long as links by themselves", crowd.name,
                                            crowd.us_per_byte / crowd.alone));
+  for (const CalibratedCollective& each : calibration.collectives)
+    report.sentences.push_back(fmt::format("{} by {}: off by {:.1f} % in the median, {:.1f} % before",
+                                           each.name, each.algorithm, 100 * each.off, 100 * each.off_before));
+  if (!calibration.collectives.empty()) {  // all classes have the same two factors
+    const LinkClass& first = calibration.classes.front().links;
+    const Link& is = calibration.machine.links[first.links.front()];
+    report.sentences.push_back(fmt::format(
+        "a call costs {:.2f} us; {}: {:.2f} us (was {:.2f}), {:.4g} GB/s (was {:.4g})",
+        calibration.machine.call_us, alike(calibration.machine, first), is.alpha_us, first.described.alpha_us,
+        gbs(is, is.beta_us_per_byte), gbs(first.described, first.described.beta_us_per_byte)));
+    return report;
+  }
   for (const CalibratedClass& each : calibration.classes)
     if (!each.alpha_us || !each.beta_us_per_byte)
       report.sentences.push_back(fmt::format("the {} of {} is not measured: as described",

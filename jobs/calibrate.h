@@ -32,6 +32,12 @@ struct LinkLog {
   std::string file = {};
 };
 
+// What another program measured of a collective of all ranks.
+struct CollectiveLog {
+  std::string collective = {};
+  std::string file = {};
+};
+
 // A machine as it is described, with its switches, by name or from a file; the numbers are written into that.
 Topology described_machine(const std::string& spec_or_file, const MachineChanges& = {});
 
@@ -39,10 +45,12 @@ Topology described_machine(const std::string& spec_or_file, const MachineChanges
 // many as the machine's ranks; Hang.
 Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
 
-// From logs, each of the links on the route of its pair (topology/import/timing_log.h). Throws InputError.
-Calibration calibrate(const Topology&, const std::vector<LinkLog>&);
+// From logs, each of the links on the route of its pair (topology/import/timing_log.h). Then, from logs of
+// collectives, the cost of a call and factors of all alphas and of all betas, such that the fastest baseline at
+// each size takes as long as was measured. Throws InputError.
+Calibration calibrate(const Topology&, const std::vector<LinkLog>&, const std::vector<CollectiveLog>& = {});
 
-// {"machine": ..., "classes": [...], "together": [...]}; docs/formats.md.
+// {"machine": ..., "classes": [...], "together": [...], "call_us": ..., "collectives": [...]}.
 std::string to_json(const Calibration&);
 
 // A row per class of links (equal numbers in the description), measured beside described: medians, the spread

@@ -57,6 +57,23 @@ links = json.loads((work / "logged.json").read_text())["links"]
 fast = [link for link in links if link["bandwidth"] == 2]
 assert len(fast) == 2 and all(abs(link["beta_us_per_byte"] - 2e-4) < 1e-12 and abs(link["alpha_us"] - 2.4999) < 1e-9 for link in fast), fast
 assert [link for link in links if link["bandwidth"] == 1] == [link for link in two_kinds["links"] if link["bandwidth"] == 1]
+# Of a collective: what the baselines take and 5 us more for the call, at half the rate and twice the latency.
+slow = {**json.loads(run(chorale, "topology", "show", "ring:4", "--json").stdout), "topology": "slow"}
+for link in slow["links"]:
+    link["alpha_us"], link["beta_us_per_byte"] = 2 * link["alpha_us"], 2 * link["beta_us_per_byte"]
+(work / "slow.json").write_text(json.dumps(slow))
+rows = json.loads(run(chorale, "optimize", "slow.json", "allreduce", "--sizes", "64:1G:4", "--search-time", "50ms", "--json", "-", code=(0, 3)).stdout)["rows"]
+(work / "all_reduce.log").write_text("#  size  count  type  redop  root  time  algbw  busbw  #wrong\n" + "".join(
+    f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {5 + row['baseline_us']:.3f} 1 1 0\n" for row in rows))
+done = run(chorale, "calibrate", "ring:4", "--log", "allreduce=all_reduce.log", "-o", "fit.json", "--json", "said.json")
+fit, said = json.loads((work / "fit.json").read_text()), json.loads((work / "said.json").read_text())["collectives"][0]
+assert said["off"] < 0.02 < 0.3 < said["off_before"] and said["name"] == "allreduce", said
+for link, real in zip(fit["links"], slow["links"]):
+    assert abs(link["beta_us_per_byte"] / real["beta_us_per_byte"] - 1) < 0.02, (link, real)
+assert fit["call_us"] + 6 * fit["links"][0]["alpha_us"] > 5 and "off by" in done, (fit["call_us"], done)
+refused("calibrate", "ring:4", "--log", "shuffle=all_reduce.log", says="neither two ranks nor a collective")
+refused("calibrate", "ring:4", "--log", "all_reduce.log", says="COLLECTIVE=FILE")
+
 refused("calibrate", "ring:4", says="was not started by mpirun")
 refused("calibrate", "ring:4", "--log", "0=latency.txt", says="is not a log of two ranks")
 refused("calibrate", "ring:4", "--log", "0-4=latency.txt", says="are not two ranks of ring:4")

@@ -236,5 +236,43 @@ TEST(Crowds, MakeTheClassThatDecidesSlower) {
   EXPECT_NEAR(calibration.machine.links[1].beta_us_per_byte, 6e-5, 1e-12);
 }
 
+// Times that a call, alphas and betas make are found again, where the times tell them apart: few steps at small
+// sizes and many at large ones.
+TEST(MachineFit, FindsWhatTheTimesWereMadeOf) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 50; ++round) {
+    const double call = random() % 200 / 10.0, alphas = 0.5 + random() % 20 / 10.0,
+                 betas = 0.5 + random() % 20 / 10.0;
+    std::vector<CollectiveTime> times;
+    for (double bytes = 8; bytes < 1e9; bytes *= 8) {
+      const double steps = bytes < 1e5 ? 2 + random() % 3 : 10 + random() % 20, by_bytes = bytes / 1e5;
+      times.push_back({call + alphas * steps + betas * by_bytes, steps, by_bytes});
+    }
+    const MachineFit fit = fit_machine(times);
+    EXPECT_NEAR(fit.call_us, call, 0.5) << round;
+    EXPECT_NEAR(fit.alphas, alphas, 0.1) << round;
+    EXPECT_NEAR(fit.betas, betas, 0.02) << round;
+  }
+}
+
+// One collective with the same steps throughout: what is left over of its floor is the call, and never less
+// than nothing.
+TEST(MachineFit, WhatIsLeftOpenIsTheCall) {
+  const auto floor_of = [](double us) {
+    std::vector<CollectiveTime> times;
+    for (double bytes = 8; bytes < 1e6; bytes *= 8) times.push_back({us + bytes / 1e5, 10, bytes / 1e5});
+    return fit_machine(times);
+  };
+  EXPECT_NEAR(floor_of(17).call_us, 7, 0.1);
+  EXPECT_NEAR(floor_of(17).alphas, 1, 0.01);
+  EXPECT_EQ(floor_of(6).call_us, 0);
+  EXPECT_NEAR(floor_of(6).alphas, 0.6, 0.01);
+  EXPECT_EQ(fit_machine({}).call_us, 0);
+  const Topology pair = {.ranks = 2, .links = {link(0, 1, 1, 0.7, 4e-5), link(1, 0, 1, 0.7, 4e-5)}};
+  const Topology fitted = with_fit(pair, {.call_us = 3, .alphas = 2, .betas = 0.5});
+  EXPECT_EQ(fitted.call_us, 3);
+  EXPECT_EQ(fitted.links[0], link(0, 1, 1, 1.4, 2e-5));
+}
+
 }  // namespace
 }  // namespace chorale
