@@ -89,8 +89,8 @@ struct CollectiveTime {
 
 // What a call costs, and by how much alphas and betas are longer than described, such that
 //   us = call_us + alphas * steps_us + betas * bytes_us
-// for all times with the least sum of squares of relative errors. None is negative. Alphas and betas stay near
-// 1 where the times do not tell them apart (a call from steps, of one collective).
+// for all times with the least sum of squares of relative errors. None is negative. Alphas and betas stay
+// near 1 where the times do not tell them apart (a call from steps, of one collective).
 struct MachineFit {
   double call_us = 0, alphas = 1, betas = 1;
 };

@@ -46,8 +46,8 @@ Topology described_machine(const std::string& spec_or_file, const MachineChanges
 Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
 
 // From logs, each of the links on the route of its pair (topology/import/timing_log.h). Then, from logs of
-// collectives, the cost of a call and factors of all alphas and of all betas, such that the fastest baseline at
-// each size takes as long as was measured. Throws InputError.
+// collectives, the cost of a call and factors of all alphas and of all betas, such that the fastest baseline
+// at each size takes as long as was measured. Throws InputError.
 Calibration calibrate(const Topology&, const std::vector<LinkLog>&, const std::vector<CollectiveLog>& = {});
 
 // {"machine": ..., "classes": [...], "together": [...], "call_us": ..., "collectives": [...]}.

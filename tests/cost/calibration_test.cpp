@@ -236,8 +236,8 @@ TEST(Crowds, MakeTheClassThatDecidesSlower) {
   EXPECT_NEAR(calibration.machine.links[1].beta_us_per_byte, 6e-5, 1e-12);
 }
 
-// Times that a call, alphas and betas make are found again, where the times tell them apart: few steps at small
-// sizes and many at large ones.
+// Times that a call, alphas and betas make are found again, where the times tell them apart: few steps at
+// small sizes and many at large ones.
 TEST(MachineFit, FindsWhatTheTimesWereMadeOf) {
   std::mt19937 random(11);
   for (int round = 0; round < 50; ++round) {

@@ -175,8 +175,8 @@ double into(const Import& import, Node node) {
   return gbs;
 }
 
-// A GPU of GB300 has 18 NVLinks of 40.1 GB/s to the switch. Its C2C leads to the CPU, and so to NICs: no other
-// GPU is reached over it, and nothing but NVLink is between the four.
+// A GPU of GB300 has 18 NVLinks of 40.1 GB/s to the switch. Its C2C leads to the CPU, and so to NICs: no
+// other GPU is reached over it, and nothing but NVLink is between the four.
 TEST(NcclXml, C2cJoinsNoGpus) {
   const Import import = of_folder("repro/public/gb300_tray.xml");
   EXPECT_EQ(import.machine.switches, 1);

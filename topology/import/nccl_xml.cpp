@@ -194,8 +194,8 @@ class NcclReader {
     }
   }
 
-  // Ranks of one GPU (partitions of it) list the same NVLinks, each all of them. Those of the first count, and
-  // are the device's, which joins its ranks. `first`: of links_, the first that these ranks listed.
+  // Ranks of one GPU (partitions of it) list the same NVLinks, each all of them. Those of the first count,
+  // and are the device's, which joins its ranks. `first`: of links_, the first that these ranks listed.
   void share_links(const std::string& bus, int ranks, int first) {
     const int device = host_.add({.kind = PartKind::NvSwitch, .name = "GPU " + bus});
     const int of_each = (static_cast<int>(links_.size()) - first) / ranks;
