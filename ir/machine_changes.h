@@ -25,6 +25,7 @@ struct ImportOptions {
   // Rates of datasheets, instead of those that programs reach (topology/hardware/facts.h). Of machines by
   // name, too.
   bool line_rates = false;
+  bool in_network = false;  // switches copy and add where the hardware does (NVLS); of machines by name, too
   bool operator==(const ImportOptions&) const = default;
 };
 

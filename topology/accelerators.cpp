@@ -204,15 +204,34 @@ const std::vector<CatalogueEntry>& accelerator_catalogue() {
   return entries;
 }
 
+namespace {
+
+// Of "dgx-h100:2" the row of its name; null for other names.
+const Nodes* row_of(const std::string& spec) {
+  const auto row = std::ranges::find(kNodes, spec.substr(0, spec.find(':')), &Nodes::name);
+  return row == kNodes.end() ? nullptr : &*row;
+}
+
+// And 2; without a number 1.
+int nodes_in(const std::string& spec, int most) {
+  const std::size_t colon = spec.find(':');
+  return colon == std::string::npos ? 1 : spec_size("topology " + spec, spec.substr(colon + 1), 1, most);
+}
+
+}  // namespace
+
+ComputingNodes computing_nodes(const std::string& spec) {
+  const Nodes* const row = row_of(spec);
+  if (row == nullptr || !row->switched || *gpu_facts(row->gpu).nvswitch == '\0') return {};
+  return {.gpu = &gpu_facts(row->gpu), .nodes = nodes_in(spec, kMostRanks / row->gpus)};
+}
+
 std::optional<Topology> accelerator_machine(const std::string& spec, RateKind rates) {
+  if (const Nodes* const row = row_of(spec))
+    return nodes_of(*row, nodes_in(spec, kMostRanks / row->gpus), rates);
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon), where = "topology " + spec;
-  const auto nodes = [&](int most) {
-    return colon == std::string::npos ? 1 : spec_size(where, spec.substr(colon + 1), 1, most);
-  };
-  for (const Nodes& row : kNodes)
-    if (kind == row.name) return nodes_of(row, nodes(kMostRanks / row.gpus), rates);
-  if (kind == "trn2") return trn2(nodes(4));
+  if (kind == "trn2") return trn2(nodes_in(spec, 4));
   if (colon == std::string::npos) return std::nullopt;
   if (kind == "tpu") return tpu(where, spec.substr(colon + 1));
   if (kind == "dragonfly") return dragonfly(where, spec.substr(colon + 1));

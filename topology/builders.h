@@ -32,6 +32,14 @@ const std::vector<CatalogueEntry>& accelerator_catalogue();
 // None for other names. Throws InputError for sizes that such a machine does not have.
 std::optional<Topology> accelerator_machine(const std::string& spec, RateKind = RateKind::Effective);
 
+// The GPUs whose NVSwitches copy and add; these are the first `nodes` switches of the machine. Other machines
+// have 0 such nodes.
+struct ComputingNodes {
+  const GpuFacts* gpu = nullptr;
+  int nodes = 0;
+};
+ComputingNodes computing_nodes(const std::string& spec);
+
 // Hierarchical machines by name.
 const std::vector<CatalogueEntry>& hierarchy_catalogue();
 

@@ -93,9 +93,8 @@ LevelGraph level_graph(const Hierarchy& hierarchy) {
 
 Topology graph_of(const Hierarchy& hierarchy) {
   const LevelGraph levels = level_graph(hierarchy);
-  Topology graph{.name = hierarchy.name,
-                 .ranks = static_cast<int>(devices(hierarchy)),
-                 .call_us = hierarchy.call_us};
+  Topology graph{
+      .name = hierarchy.name, .ranks = static_cast<int>(devices(hierarchy)), .call_us = hierarchy.call_us};
   if (levels.lines.empty()) return graph;
   std::vector<double> rates = levels.taken.rates;
   for (const auto& [part, rate] : levels.binding) rates.push_back(rate);

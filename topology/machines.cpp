@@ -12,6 +12,8 @@
 #include "topology/builders.h"
 #include "topology/changes.h"
 #include "topology/cuts_to_levels.h"
+#include "topology/hardware/computing.h"
+#include "topology/import/host.h"
 #include "topology/import/import.h"
 #include "topology/switches.h"
 
@@ -33,6 +35,7 @@ struct Described {
 // An option that would change nothing is an error, and not ignored.
 void require_no_import(const std::string& spec, ImportOptions options, bool by_name) {
   options.line_rates = options.line_rates && !by_name;
+  options.in_network = options.in_network && !by_name;
   if (options == ImportOptions()) return;
   for (const OptionRow<ImportOptions>& row : import_rows())
     if (!is_default(row, options))
@@ -67,9 +70,17 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
     return {.graph = topology_from_json(text, spec_or_file)};
   }
   require_no_import(spec_or_file, options, true);
-  if (is_kind(spec_or_file, hierarchy_catalogue()))
+  if (is_kind(spec_or_file, hierarchy_catalogue())) {
+    if (options.in_network) throw no_computing_switches(spec_or_file.substr(0, 60));
     return {.levels = at_rates(spec_or_file, options, named_hierarchy)};
-  return {.graph = at_rates(spec_or_file, options, named_topology)};
+  }
+  Topology graph = at_rates(spec_or_file, options, named_topology);
+  if (!options.in_network) return {.graph = std::move(graph)};
+  const ComputingNodes computing = computing_nodes(spec_or_file);
+  if (computing.nodes == 0) throw no_computing_switches(spec_or_file.substr(0, 60));
+  for (int i = 0; i < computing.nodes; ++i)
+    compute_at(graph, graph.ranks + i, *computing.gpu, rates_of(options));
+  return {.graph = std::move(graph)};
 }
 
 // The machine without the failure that its name has, and the changes with it.

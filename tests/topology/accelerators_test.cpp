@@ -10,6 +10,7 @@
 
 #include "ir/error.h"
 #include "topology/builders.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -141,6 +142,26 @@ TEST(Accelerators, AllExamplesCanBeUsed) {
     EXPECT_EQ(flat.switches, 0);
     EXPECT_EQ(std::ranges::count(hops(flat, {0}), -1), 0);
   }
+}
+
+// Of the NVSwitches of Hopper and Blackwell, one per node, and of no other switch; what they deliver is what
+// nccl-tests measures of eight ranks, whatever rates are counted. Other machines are refused.
+TEST(Accelerators, SwitchesComputeWhereTheHardwareDoes) {
+  const Topology two = load_topology("dgx-h100:2", {.import = {.in_network = true}});
+  EXPECT_EQ(two.name, "dgx-h100:2 whose switches multicast and reduce");
+  ASSERT_EQ(std::ssize(two.abilities), two.switches);
+  for (int i = 0; i < two.switches; ++i) EXPECT_EQ(two.abilities[i].any(), i < 2) << i;
+  EXPECT_NEAR(two.switch_gain, 478.0 / 370.8, 0.02);
+  const Topology lines = load_topology("dgx-h100:1", {.import = {.line_rates = true, .in_network = true}});
+  EXPECT_NEAR(lines.switch_gain, 478.0 / 450, 0.02);
+  EXPECT_GE(load_topology("b200:1", {.import = {.line_rates = true, .in_network = true}}).switch_gain, 1);
+  Topology plain = two;
+  plain.abilities.clear();
+  plain.switch_gain = 0;
+  plain.name = "dgx-h100:2";
+  EXPECT_EQ(plain, load_topology("dgx-h100:2"));
+  for (const char* name : {"dgx-a100:2", "mi300x", "ring:4", "h100:2", "p4d"})
+    EXPECT_THROW(load_topology(name, {.import = {.in_network = true}}), InputError) << name;
 }
 
 }  // namespace

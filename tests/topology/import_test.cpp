@@ -562,6 +562,24 @@ TEST(Import, AForeignFileIsAMachineOfAnyCommand) {
   EXPECT_THROW(load_topology(path), InputError);  // which is gone
 }
 
+// A file of eight H100 has what the machine of that name has; one of A100 is refused.
+TEST(Import, SwitchesComputeWhereTheHardwareDoes) {
+  const std::string h100 = CHORALE_SOURCE "/examples/h100.txt",
+                    a100 = CHORALE_SOURCE "/examples/dgx_a100_4nics.txt";
+  const Topology by_file = load_topology(h100, {.import = {.in_network = true}}),
+                 by_name = load_topology("dgx-h100:1", {.import = {.in_network = true}});
+  EXPECT_TRUE(by_file.name.ends_with(" whose switches multicast and reduce")) << by_file.name;
+  EXPECT_EQ(by_file.switch_gain, by_name.switch_gain);
+  int able = 0;
+  for (Node n = by_file.ranks; n < by_file.ranks + by_file.switches; ++n) {
+    const bool computes = by_file.abilities.at(n - by_file.ranks).any();
+    EXPECT_EQ(computes, node_kind(by_file, n) == "NVSwitch");
+    able += computes;
+  }
+  EXPECT_EQ(able, 1);
+  EXPECT_THROW(load_topology(a100, {.import = {.in_network = true}}), InputError);
+}
+
 // A cut at every 37th byte: a machine, or one line.
 TEST(Import, TruncatedRealFilesAreRefused) {
   const std::filesystem::path folder = CHORALE_SOURCE "/tests/data/topology";

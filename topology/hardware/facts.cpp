@@ -248,6 +248,12 @@ double rate_of(const LinkFacts& link, RateKind rates) {
   return rates == RateKind::Line ? link.line_gbs : link.gbs;
 }
 
+// A share is of the effective rate; never less than what ranks by themselves reach.
+double switch_gain(const SwitchFacts& facts, const GpuFacts& gpu, RateKind rates) {
+  const double part = link_gbs(gpu, RateKind::Effective) / link_gbs(gpu, rates);
+  return std::max(1.0, 2 * 7.0 / 8 * facts.share * part);
+}
+
 double link_gbs(const GpuFacts& gpu, RateKind rates) {
   return gpu.links == 0 ? 0 : rate_of(link_facts(gpu.link), rates);
 }

@@ -34,6 +34,11 @@ struct SwitchFacts {
   const char* source = "";
 };
 
+// Returns Topology::switch_gain of such switches, at these rates of the GPU's links: eight ranks send and
+// receive seven sums and seven copies of each eighth of their data.
+struct GpuFacts;
+double switch_gain(const SwitchFacts&, const GpuFacts&, RateKind);
+
 struct GpuFacts {
   const char* name = "";      // "H100"
   const char* family = "";    // "Hopper"

@@ -36,6 +36,7 @@ class HostWiring {
   HostWiring(const Host& host, int number, Wiring& wiring, bool networked)
       : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {
     wiring.call_us = std::max(wiring.call_us, host.call_us);
+    if (host.computing != nullptr) wiring.computing = host.computing;
   }
 
   void add_gpus() {
@@ -237,6 +238,7 @@ int Host::count(HostPart::Kind kind) const {
 void Host::take(const GpuFacts& gpu) {
   if (gpu.links > 0) step_us = link_facts(gpu.link).step_us;
   call_us = std::max(call_us, gpu.call_us);
+  if (*gpu.nvswitch != '\0') computing = &gpu;
 }
 
 void Host::note_above_line(const LinkFacts& link, double gbs) {

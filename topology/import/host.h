@@ -35,6 +35,7 @@ struct Host {
   std::vector<HostCable> cables = {};
   double socket_gbs = 0;                            // between each two CPUs, in each direction
   double call_us = 0;                               // of the slowest of its GPUs
+  const GpuFacts* computing = nullptr;              // GPUs whose NVSwitches copy and add; null: none
   double step_us = link_facts("NVLink 4").step_us;  // over a link between two GPUs
   std::string network = "InfiniBand";               // of topology/hardware/facts.h, that its NICs meet in
   std::string cable_name = "NVLink";

@@ -19,7 +19,9 @@
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
+#include "topology/hardware/computing.h"
 #include "topology/import/fit.h"
+#include "topology/import/host.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 #include "topology/import/xml.h"
@@ -193,12 +195,26 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
 void describe_switches(Import& import) {
   if (import.machine.switches > 0)
     import.assumed.push_back(
-        "switches only forward: no copies, no sums (--switches-multicast, --switches-reduce)");
+        "switches only forward: no copies, no sums (--switches-in-network, --switches-multicast, "
+        "--switches-reduce)");
 }
 
 const char* kind_in_words(WiringNode::Kind kind) {
   static constexpr const char* kKinds[] = {"GPU", "CPU", "PCI switch", "NVSwitch", "NIC", "network"};
   return kKinds[static_cast<int>(kind)];
+}
+
+// What the NVSwitches do beside these GPUs; refused where there are none, or what they do is not known.
+void compute_in(Import& import, const Wiring& wiring, const ImportOptions& options) {
+  Topology& machine = import.machine;
+  for (Node n = machine.ranks; wiring.computing != nullptr && n < std::ssize(wiring.nodes); ++n)
+    if (wiring.nodes[n].kind == WiringNode::Kind::NvSwitch)
+      compute_at(machine, n, *wiring.computing, rates_of(options));
+  if (machine.abilities.empty()) throw no_computing_switches("the machine");
+  const SwitchFacts& facts = switch_facts(wiring.computing->nvswitch);
+  import.assumed.push_back(fmt::format("NVSwitches {} ({}, {}): an AllReduce of eight reaches {} of the rate",
+                                       in_words(facts.abilities), facts.name, wiring.computing->name,
+                                       facts.share));
 }
 
 Import from_wiring(Wiring described, const ImportOptions& options) {
@@ -210,7 +226,10 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
     import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
-  describe_switches(import);
+  if (options.in_network)
+    compute_in(import, wiring, options);
+  else
+    describe_switches(import);
   return import;
 }
 
@@ -329,13 +348,15 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     DescribedMachine described = read_wiring(first->text, first->path, options.network_within_nodes);
     if (options.nodes > 1 && options.nodes != described.copies)
       throw InputError("--nodes", first->path + " describes a whole machine itself", "leave it out");
+    if (described.machine && options.in_network) throw no_computing_switches(first->path);
     import = described.machine ? from_machine(std::move(*described.machine), std::move(described.wiring.read),
                                               std::move(described.wiring.assumed))
                                : from_wiring(std::move(described.wiring), options);
     import.nodes = described.copies;
   }
   import.machine.name =
-      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");
+      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "") +
+      (options.in_network ? " whose switches " + in_words(abilities_of(import.machine)) : "");
   import.read.insert(import.read.end(), passed_over.begin(), passed_over.end());
   require_readable(import.machine, first->path);
   return import;

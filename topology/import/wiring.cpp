@@ -198,8 +198,10 @@ class Simplifier {
   // Nodes that are left keep their order, so GPUs keep their ranks.
   Wiring renumbered() {
     std::vector<int> number(wiring_.nodes.size(), -1);
-    Wiring result{
-        .call_us = wiring_.call_us, .read = std::move(wiring_.read), .assumed = std::move(wiring_.assumed)};
+    Wiring result{.call_us = wiring_.call_us,
+                  .computing = wiring_.computing,
+                  .read = std::move(wiring_.read),
+                  .assumed = std::move(wiring_.assumed)};
     for (std::size_t n = 0; n < wiring_.nodes.size(); ++n)
       if (there_[n]) number[n] = result.add(wiring_.nodes[n].kind, std::move(wiring_.nodes[n].name));
     for (WiringLine line : wiring_.lines) {

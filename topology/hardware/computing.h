@@ -1,0 +1,19 @@
+// Switches that copy and add, as hardware has them.
+#pragma once
+
+#include <string>
+
+#include "ir/error.h"
+#include "ir/topology.h"
+#include "topology/hardware/facts.h"
+
+namespace chorale {
+
+// Gives a switch the abilities of those of nodes with such GPUs, and the machine what they deliver. Its name
+// then says so. Requires GPUs with such switches (GpuFacts::nvswitch).
+void compute_at(Topology&, Node at, const GpuFacts&, RateKind);
+
+// Returns the refusal of --switches-in-network for a machine that has no such switches.
+InputError no_computing_switches(const std::string& machine);
+
+}  // namespace chorale
