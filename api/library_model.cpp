@@ -1,9 +1,9 @@
 // The model has the form of NCCL's own (src/graph/tuning.cc): for each algorithm and protocol a latency, by
 // steps inside of nodes and between them, and a bandwidth; the least time is taken. Three things differ,
 // since NCCL's model chooses and this one is to be right about the time as well. Bandwidths are those of the
-// machine (rates of topology/facts.h) and not of NCCL's search for channels. A message that takes x at that
-// bandwidth also fills and drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a call costs
-// beside its base latency is fitted.
+// machine (rates of topology/hardware/facts.h) and not of NCCL's search for channels. A message that takes x
+// at that bandwidth also fills and drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a
+// call costs beside its base latency is fitted.
 //
 // "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three that their notes
 // call doubtful (l40s-2n-1gpu-ar-socket, dgx2-12gpu-reducescatter, p5-2n-ar-eks-2.18): the mean absolute
@@ -74,7 +74,7 @@ constexpr double kFillP2pInNode = 1.75, kFillP2pAcross = 1.1;
 constexpr double kNvlsUs = 22.3, kNvlsTreeUs = 19.3, kNvlsTreeStepUs = 8.8;
 // NCCL takes NVLS from five GPUs on: mleng-h200-4gpu-ar and mleng-h200-5gpu-ar.
 constexpr int kMinRanksOfNvls = 5, kMinRanksOfNvlsTree = 8;
-// busbw over algbw of eight GPUs, at which the shares of switches were measured (topology/facts.h).
+// busbw over algbw of eight GPUs, at which the shares of switches were measured (topology/hardware/facts.h).
 constexpr double kNvlsBusFactor = 1.75;
 // More than two nodes: inner nodes of the tree receive twice, and the pipeline fills once for each level.
 // NCCL takes this tree there, since its constants for channels promise more (80 GB/s of each), but for small
@@ -94,9 +94,9 @@ constexpr double kAlltoallPart = 0.94, kAlltoallPartOfAmd = 0.9, kNeighbourPart 
 // Part of the rate of PCI: direct, and through the memory of the host; fit on rtx5090-8gpu-ar-max (the
 // second).
 constexpr double kDirectPci = 0.85, kThroughHost = 0.58;
-// Through the host, several sockets have at most the rate of Intel's between them (topology/facts.h), before
-// PCI 5. Without GPUDirect a GPU alone on its node moves what T4 do (g4dn-2n-ar-t4, odd), and several a part
-// of the NICs.
+// Through the host, several sockets have at most the rate of Intel's between them
+// (topology/hardware/facts.h), before PCI 5. Without GPUDirect a GPU alone on its node moves what T4 do
+// (g4dn-2n-ar-t4, odd), and several a part of the NICs.
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
 // What one GPU moves over NICs, at most: GPUs of PCI 5 reach 49 (fit on h100-2n-1gpu-ar-tree-4nic).
 constexpr double kMostOfOneGpuGbs = 49;
@@ -384,8 +384,9 @@ struct NamedShape {
 constexpr NamedShape kShapes[] = {
     {"p5en", "H200", "EFA 2"},     {"p5", "H100", "EFA 2"},      {"p4d", "A100", "EFA"},
     {"p3dn", "V100", "EFA", true}, {"nvl72", "GB200", ""},       {"ndv4", "A100", ""},
-    {"dgx1", "V100", "", true},    {"dgx2", "V100", ""},         {"mi300x", "MI300X", "RoCE"},
-    {"mi325x", "MI325X", "RoCE"},  {"mi355x", "MI355X", "RoCE"}, {"mi250", "MI250X", ""},
+    {"dgx1", "V100", "", true},    {"dgx2", "V100", ""},         {"hgx-2", "V100", ""},
+    {"mi300x", "MI300X", "RoCE"},  {"mi325x", "MI325X", "RoCE"}, {"mi355x", "MI355X", "RoCE"},
+    {"mi250", "MI250X", ""},
 };
 
 std::optional<NamedShape> shape_named(std::string name) {

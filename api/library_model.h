@@ -1,6 +1,6 @@
 // What NCCL or RCCL takes on a machine, and how long it takes: a model of the choice that they make, the
 // least modelled time of their algorithms and protocols. Constants of the libraries are from their sources,
-// rates and latencies from topology/facts.h; what remains was fitted on measured tables
+// rates and latencies from topology/hardware/facts.h; what remains was fitted on measured tables
 // (benchmarks/believable.py judges it, docs/believable.md is what it prints).
 #pragma once
 
@@ -26,7 +26,7 @@ enum class Joined { Switch, Mesh, Pci, Host };
 std::span<const Named<Joined>> kinds_of_joints();  // "switch", "mesh", "pci", "host"
 
 // Facts of a machine as people state them. Members that are 0 or empty are those of the GPU
-// (topology/facts.h).
+// (topology/hardware/facts.h).
 struct LibraryMachine {
   std::string gpu = "H100";  // of gpu_table()
   int gpus = 8;              // of a node

@@ -54,7 +54,7 @@ class Table {
         blocks_(blocks_of_sizes(collective, messages_)),
         fastest_(blocks_.size()) {
     if (question.baselines == BaselineSet::Mpi) return;
-    const std::optional<LibraryMachine> known = library_machine(*topology_);
+    const std::optional<LibraryMachine> known = library_machine(machine);
     const std::optional<LibraryCall> call = library_call(collective);
     if (!known || !call) return;
     library_ = library_of(*known);

@@ -50,7 +50,7 @@ assert times("dgx-h100:2", "allreduce")["rows"] == times("H100", "allreduce", "-
 # Random facts: a time that rises with the size but for a change of algorithm (at most by what trees lose at
 # middle sizes), and a bandwidth that is no more than what links and NICs carry: 15 % of rounding for switches
 # that add.
-gpus = re.findall(r'^    \{"([^"]+)", "[^"]*", \d+, "', (source / "topology/facts.cpp").read_text(), re.M)
+gpus = re.findall(r'^    \{"([^"]+)", "[^"]*", \d+, "', (source / "topology/hardware/facts.cpp").read_text(), re.M)
 assert len(gpus) > 15, gpus
 for _ in range(80):
     call = chance.choice(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "sendrecv"])
