@@ -36,14 +36,24 @@ std::string name_of_limit(const Topology& topology, const SharedLimit& limit) {
   return limit_kind(limit);
 }
 
-double gbs(const Link& link) {
-  return link.bandwidth / link.beta_us_per_byte / 1e3;
-}
+// Names and rates, GB/s, of links and limits, in their order.
+struct PartRates {
+  using Part = std::pair<std::string, double>;
+  std::vector<Part> links = {}, limits = {};
+};
 
 // A limit counts chunks, so its rate is in units of a link: the first one's.
-double gbs(const Topology& topology, const SharedLimit& limit) {
-  return limit.links.empty() ? 0
-                             : limit.bandwidth / topology.links[limit.links.front()].beta_us_per_byte / 1e3;
+PartRates part_rates(const Topology& topology) {
+  PartRates parts;
+  for (const Link& link : topology.links)
+    parts.links.emplace_back(name_of_link(topology, link.src, link.dst),
+                             link.bandwidth / link.beta_us_per_byte / 1e3);
+  for (const SharedLimit& limit : topology.limits)
+    parts.limits.emplace_back(
+        name_of_limit(topology, limit),
+        limit.links.empty() ? 0
+                            : limit.bandwidth / topology.links[limit.links.front()].beta_us_per_byte / 1e3);
+  return parts;
 }
 
 // Of the claims about the rate those with one set of prices: a certificate with a set per step holds for a
@@ -62,22 +72,21 @@ const Claim* strongest(const Result& result) {
 // Parts with a price, by name and rate. A price times a rate is what the bound counts of a part, in bytes per
 // time; shares are of all parts, and add up to 1 before those below kLeastShare are left out.
 std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices) {
-  std::map<std::pair<std::string, double>, MachinePart> alike;
+  const PartRates rates = part_rates(topology);
+  std::map<PartRates::Part, MachinePart> alike;
   double all = 0;
-  const auto add = [&](const std::string& what, double rate, int price) {
+  const auto add = [&](const PartRates::Part& named, int price) {
+    const auto& [what, rate] = named;
     if (price == 0 || rate == 0) return;
-    MachinePart& part = alike[{what, rate}];
+    MachinePart& part = alike[named];
     part.what = what;
     part.gbs = rate;
     ++part.count;
     part.share += price * rate;
     all += price * rate;
   };
-  for (std::size_t l = 0; l < prices.links.size(); ++l)
-    add(name_of_link(topology, topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]),
-        prices.links[l]);
-  for (std::size_t i = 0; i < prices.limits.size(); ++i)
-    add(name_of_limit(topology, topology.limits[i]), gbs(topology, topology.limits[i]), prices.limits[i]);
+  for (std::size_t l = 0; l < prices.links.size(); ++l) add(rates.links[l], prices.links[l]);
+  for (std::size_t i = 0; i < prices.limits.size(); ++i) add(rates.limits[i], prices.limits[i]);
   std::vector<MachinePart> parts;
   for (auto& [key, part] : alike) {
     part.share /= all;
@@ -241,18 +250,21 @@ std::string in_words(const Binding& binding) {
 }
 
 // The share of `us` in which a part is in use: at 1 no schedule that loads it as much is faster.
-std::optional<MachinePart> busiest_part(const Topology& topology, const Point& point, double block_bytes,
+std::optional<MachinePart> busiest_part(const Machine& machine, const Point& point, double block_bytes,
                                         double us) {
-  if (abilities_of(topology).any() || !(us > 0)) return std::nullopt;
+  const Topology& topology = machine.topology();
+  if (machine.once(abilities_of).any() || !(us > 0)) return std::nullopt;
   std::vector<long long> loads(topology.links.size());
   for (const Step& step : point.schedule.steps)
     for (const Send& send : step.sends) ++loads[send.link];
   const double chunk = block_bytes / point.collective.chunks_per_block;
-  std::map<std::pair<std::string, double>, int> alike;
+  const PartRates& rates = machine.once(part_rates);
+  std::map<PartRates::Part, int> alike;
   MachinePart busiest;
-  const auto consider = [&](const std::string& what, double rate, long long load) {
+  const auto consider = [&](const PartRates::Part& part, long long load) {
+    const auto& [what, rate] = part;
     if (rate == 0 || load == 0) return;
-    ++alike[{what, rate}];
+    ++alike[part];
     // Bytes over the part, divided by what it carries in `us`: 1 GB/s is 1e3 bytes per microsecond.
     const double share = static_cast<double>(load) * chunk / (rate * 1e3) / us;
     // Of a path in which all parts are as busy the NIC is named.
@@ -262,14 +274,12 @@ std::optional<MachinePart> busiest_part(const Topology& topology, const Point& p
       busiest = {.what = what, .gbs = rate, .share = share};
   };
   // Limits first: they are parts, of which a link is only a path.
-  for (const SharedLimit& limit : topology.limits) {
+  for (std::size_t i = 0; i < topology.limits.size(); ++i) {
     long long load = 0;
-    for (const LinkId l : limit.links) load += loads[l];
-    consider(name_of_limit(topology, limit), gbs(topology, limit), load);
+    for (const LinkId l : topology.limits[i].links) load += loads[l];
+    consider(rates.limits[i], load);
   }
-  for (std::size_t l = 0; l < loads.size(); ++l)
-    consider(name_of_link(topology, topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]),
-             loads[l]);
+  for (std::size_t l = 0; l < loads.size(); ++l) consider(rates.links[l], loads[l]);
   busiest.count = alike[{busiest.what, busiest.gbs}];
   return busiest.share > 0 ? std::optional(busiest) : std::nullopt;
 }

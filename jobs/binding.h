@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/frontier.h"
+#include "ir/machine.h"
 
 namespace chorale {
 
@@ -44,6 +45,6 @@ std::string in_words(const Binding&);
 
 // The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes
 // `us`; nullopt where switches compute, since sends do not count by themselves there, or nothing is sent.
-std::optional<MachinePart> busiest_part(const Topology&, const Point&, double block_bytes, double us);
+std::optional<MachinePart> busiest_part(const Machine&, const Point&, double block_bytes, double us);
 
 }  // namespace chorale

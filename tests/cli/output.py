@@ -168,6 +168,18 @@ for arguments in texts:
 # full. A closed one would be the first file that the program opens itself.
 (work / "some.json").write_text('{"machines": ["ring:3"], "collectives": ["allgather"], "groups": ["all"], "bytes": [1024], "max_chunks": 1}')
 run("library", "build", "some.json", "-o", "some.db")
+# A page has what the command prints: each sentence, and each cell of each table. 'library show' prints less.
+for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "full:1", "allgather"],
+                  ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
+                  ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "--collectives", "allreduce"],
+                  ["library", "show", "some.db"]]:
+    printed = "".join(run(*arguments, "--html", "report.html").stdout.split())
+    report = json.loads(re.search(r'id="data">(.*?)</script>', (work / "report.html").read_text(), re.S)[1])
+    tables = [table for table in report["tables"] if "by message size" not in table["title"]]
+    assert report["sentences"] or tables, report
+    for words in [*report["sentences"], *(table["title"] for table in tables), *(cell for table in tables for row in table["rows"] for cell in row)]:
+        assert "".join(words.split()) in printed, (arguments, words, printed)
+    assert all(len(row) == len(table["rows"][0]) == len(table["kinds"]) for table in report["tables"] for row in table["rows"]), report
 asked = [["optimize", "ring:4", "allreduce", "--search-time", "0.3"], ["optimize", "ring:4", "allreduce", "--search-time", "0.3", "--json", "-"],
          ["optimize", "ring:4", "allreduce", "--search-time", "0.3", "--svg", "-"], ["frontier", "ring:4", "allgather", "--json", "-"],
          ["compare", "ring:4", "full:4", "allreduce"], ["compare", "ring:4", "full:4", "allreduce", "--json", "-"], ["compose", "dgx1:2", "allgather", "--json", "-"],

@@ -177,6 +177,9 @@ class SameAnswers(unittest.TestCase):
         answer = chorale.order(SOURCE / "examples/topology.conf", SOURCE / "examples/order.json", hosts="n[01-03,09-13]", tapers=[8])
         self.assertTrue(answer["proven"])
         self.assertEqual(answer["files"]["hosts"].split(), answer["hosts"])
+        self.assertIn("no order takes less time (the bound is met)", answer.report["sentences"])
+        self.assertEqual([table["title"] for table in answer.report["tables"]], ["Nodes", "Communications", "Orders"])
+        self.assertEqual(answer._repr_html_().count("<table>"), 3)
         self.assertEqual(sorted(answer["hosts"]), [f"n{n:02}" for n in (1, 2, 3, 9, 10, 11, 12, 13)])
         with self.assertRaisesRegex(chorale.InputError, "bracket"):
             chorale.order(SOURCE / "examples/topology.conf", SOURCE / "examples/order.json", hosts="n[01")
@@ -265,6 +268,9 @@ class SameAnswers(unittest.TestCase):
         self.assertIn(f"{known.rounds.rounds} rounds at least", text)
         self.assertIn(f"{known.rate} = ", text)
         self.assertEqual((known.steps, str(known.rate), known.within), (2, "7/6", 3))
+        for cell in sum(known.report["tables"][0]["rows"], []):
+            self.assertIn("".join(cell.split()), "".join(text.split()))
+        self.assertIn("<table>", known._repr_html_())
 
     def test_programs(self):
         result = chorale.frontier("ring:4", "allreduce", max_chunks=2)

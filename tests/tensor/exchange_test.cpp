@@ -33,11 +33,6 @@ struct Tables {
 
 using Numbers = std::vector<std::int32_t>;
 
-struct Machine {
-  std::string name = {};
-  Topology topology = {};
-};
-
 class Exchanges : public testing::TestWithParam<CollectiveKind> {
  protected:
   std::mt19937 random_{static_cast<unsigned>(GetParam())};
