@@ -254,7 +254,7 @@ def bounds(machine: Machine,
     steps."""
     there = _machine(machine)
     known, report = _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
-    known.report = json.loads(report)
+    setattr(known, "_report", report)  # Bounds.report
     return known
 
 

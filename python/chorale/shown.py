@@ -98,8 +98,13 @@ def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
     return plots.placements(self, most, ax)
 
 
+def bounds_report(self: Bounds) -> Dict[str, Any]:
+    """The report of 'chorale bounds': a row for each bound, with what its certificate prices."""
+    return json.loads(getattr(self, "_report"))
+
+
 def bounds_html(self: Bounds) -> str:
-    """The report of 'chorale bounds'."""
+    """The report, as tables."""
     return report_html(self.report)
 
 
@@ -115,6 +120,7 @@ for _name in ("run", "measure", "compile", "simulate", "check"):
     setattr(Result, _name, getattr(calls, _name))
 for _noun in (Ranking, Topology):
     setattr(_noun, "_repr_html_", _repr_html_)
+setattr(Bounds, "report", property(bounds_report))
 setattr(Bounds, "_repr_html_", bounds_html)
 setattr(Ranking, "to_dataframe", placements_to_dataframe)
 setattr(Ranking, "plot", plot_placements)

@@ -169,7 +169,7 @@ for arguments in texts:
 (work / "some.json").write_text('{"machines": ["ring:3"], "collectives": ["allgather"], "groups": ["all"], "bytes": [1024], "max_chunks": 1}')
 run("library", "build", "some.json", "-o", "some.db")
 # A page has what the command prints: each sentence, and each cell of each table. 'library show' prints less.
-for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "full:1", "allgather"],
+for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
                   ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
                   ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "--collectives", "allreduce"],
                   ["library", "show", "some.db"]]:
