@@ -66,8 +66,8 @@ std::vector<int> fewest_hops(int nodes, const Sources& sources, const Arcs& arcs
   return hops;
 }
 
-// Returns the nodes whose farthest node is nearest, by hops, in order; for `arcs` as of fewest_hops(). Requires
-// that each node reaches all others.
+// Returns the nodes whose farthest node is nearest, by hops, in order; for `arcs` as of fewest_hops().
+// Requires that each node reaches all others.
 template <typename Arcs>
 std::vector<int> middle_nodes(int nodes, const Arcs& arcs) {
   std::vector<int> middle;
