@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -74,7 +75,8 @@ class LeadingRanks {
 // Made once for groups that are alike.
 class PartSchedules {
  public:
-  explicit PartSchedules(const std::atomic<bool>* stop) : stop_(stop) {}
+  explicit PartSchedules(const ComposeQuestion& question)
+      : stop_(question.stop), without_(question.without) {}
 
   const std::vector<Point>& points(const Topology& part, CollectiveKind kind, int chunks, Rank root) {
     const auto facts = [](const Topology& t) { return std::tie(t.ranks, t.links, t.limits); };
@@ -84,13 +86,15 @@ class PartSchedules {
     const auto [at, added] = points_.try_emplace({number, kind, chunks, root});
     if (!added) return at->second;
     const Collective collective = make_collective(kind, part.ranks, chunks, root);
-    at->second = incumbents(seen_[number], collective, stop_);
-    for (Point& point : grown_incumbents(part, collective, stop_)) at->second.push_back(std::move(point));
+    at->second = incumbents(seen_[number], collective, stop_, kAnyRounds, without_);
+    std::ranges::move(grown_incumbents(part, collective, stop_, kAnyRounds, without_),
+                      std::back_inserter(at->second));
     return at->second;
   }
 
  private:
   const std::atomic<bool>* stop_;
+  const std::string without_;
   std::vector<Machine> seen_ = {};
   std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
 };
@@ -454,7 +458,7 @@ std::vector<Outline> outlines_for(const Collective& collective, const Nesting& n
 
 std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outline& outline,
                                    const std::string& where) {
-  PartSchedules parts(question.stop);
+  PartSchedules parts(question);
   WorkBudget effort(kComposeEffort, question.stop);
   BestComposed best(question);
   if (const std::string why = compose_into(best, question, outline, parts, effort); !why.empty())
@@ -464,7 +468,7 @@ std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outlin
 
 std::vector<ComposedPoint> compose_on(const ComposeQuestion& question, const std::vector<Nesting>& nestings) {
   if (std::ssize(question.collective.chunks) * question.topology.ranks > kMostHeld) return {};
-  PartSchedules parts(question.stop);
+  PartSchedules parts(question);
   WorkBudget effort(kComposeEffort, question.stop);
   BestComposed best(question);
   for (const Nesting& nesting : nestings)

@@ -30,6 +30,7 @@ struct ComposeQuestion {
   const Collective& collective;
   int extra_rounds = kAnyRounds;            // the k of k-synchronous
   const std::atomic<bool>* stop = nullptr;  // set: what there is by then
+  std::string without = {};                 // a construction (construct/incumbents.h) that groups do without
   // Called with all points found so far whenever one is found, in no order.
   std::function<void(const std::vector<ComposedPoint>&)> found = {};
 };

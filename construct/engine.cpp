@@ -393,14 +393,24 @@ class Construction::Engine {
 
   const Level& level() const { return levels()[level_]; }
 
+  bool is_left_out(How how) const {
+    const std::string& without = question_.without;
+    return (how == How::Disjoint && without == "disjoint_trees") ||
+           (how == How::Packed && without == "packing") ||
+           (how == How::InNetwork && without == "in_network") ||
+           (how == How::Composed && without == "composition");
+  }
+
   void run(const Attempt& attempt) {
+    if (is_left_out(attempt.how)) return;
     const Collective whole = with_chunks(question_.one, attempt.chunks);
+    const auto& [topology, stop, extra, without] =
+        std::tie(question_.topology, question_.stop, question_.extra_rounds, question_.without);
     switch (attempt.how) {
       case How::Quick:
-        return take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        return take(incumbents(topology, whole, stop, extra, without));
       case How::Regular: {
-        std::vector<Point> points =
-            regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds);
+        std::vector<Point> points = regular_incumbents(topology, whole, stop, extra, without);
         if (is_large() && !points.empty()) {  // in the fewest steps: the quick ones would look at each send
           next_ = attempts_.size();
           done_.insert(key({.how = How::Quick, .chunks = attempt.chunks}));
@@ -408,7 +418,7 @@ class Construction::Engine {
         return take(std::move(points));
       }
       case How::InNetwork:
-        return take(switch_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        return take(switch_incumbents(topology, whole, stop, extra));
       case How::Disjoint:
         return grow_disjoint(attempt.chunks);
       case How::Packed:
@@ -416,8 +426,8 @@ class Construction::Engine {
       case How::United:
         return unite(attempt.chunks);
       case How::Exact:
-        take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
-        take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
+        take(incumbents(topology, whole, stop, extra, without));
+        take(grown_incumbents(topology, whole, stop, extra, without));
         return unite(attempt.chunks);
       case How::Composed:
         return take(composed(whole));
@@ -429,7 +439,8 @@ class Construction::Engine {
     for (ComposedPoint& each : compose_on({.topology = question_.topology,
                                .collective = whole,
                                .extra_rounds = question_.extra_rounds,
-                               .stop = question_.stop},
+                               .stop = question_.stop,
+                               .without = question_.without},
                                           nestings_))
       points.push_back(std::move(each.point));
     return points;
@@ -439,7 +450,7 @@ class Construction::Engine {
   // of the same trees. With the work of the next level they have more in few steps: AllReduce of torus:4x4
   // without a link, in up to 600 steps 0.6 % over its bound, and 1.6 % by the first level alone.
   void unite(int chunks) {
-    if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
+    if (one_.kind != CollectiveKind::AllReduce || stopped() || question_.without == "tree_union") return;
     const std::optional<ChunkPacking> packing = tree_union(solved_.topology, chunks);
     if (!packing || !united_.insert({packing->chunks, level_}).second) return;
     // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -28,6 +29,9 @@ struct EngineQuestion {
   // Work budget: links examined and sends scheduled, about 10 ns each. Levels of growing effort beyond it are
   // left out.
   long long work = kEngineWork;
+  // The construction that is left out, of all that points name, or "classic" or "composition" for all of
+  // these kinds: what it brings is the difference (benchmarks/ablation).
+  std::string without = {};
 };
 
 // Calls `found` for each schedule that is better than all before in steps or in rounds per chunk: verified,

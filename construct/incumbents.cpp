@@ -131,11 +131,11 @@ std::span<const Construction> constructions() {
 }
 
 std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra, When when,
-                               WorkBudget& effort) {
+                               WorkBudget& effort, const std::string& without = {}) {
   const std::vector<Schedule> none;
   std::vector<Point> points;
   for (const Construction& each : constructions())
-    if (each.when & when)
+    if ((each.when & when) && each.name != without)
       for (Schedule& schedule : each.make({topology, collective, extra, effort, nullptr, none}))
         points.push_back(as_point(collective, std::move(schedule), each.name));
   return points;
@@ -222,11 +222,11 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 // What was made so far, none worse than another, and by what.
 class Portfolio {
  public:
-  void ask(const SolvedQuestion& solved, When when, const std::atomic<bool>* stop,
+  void ask(const SolvedQuestion& solved, When when, const std::string& without, const std::atomic<bool>* stop,
            const std::function<int()>& bound = {}) {
     WorkBudget effort(kEffort, stop);
     for (const Construction& each : constructions())
-      if (each.when & when)
+      if ((each.when & when) && each.name != without)
         add(each.name,
             each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
   }
@@ -261,14 +261,16 @@ bool starts_somewhere(const Collective& collective) {
 }
 
 std::vector<Point> incumbents(const Machine& machine, const Collective& collective,
-                              const std::atomic<bool>* stop, int extra) {
+                              const std::atomic<bool>* stop, int extra, const std::string& without) {
   const Topology& topology = machine.topology();
   assert(topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
   WorkBudget effort(kEffort, stop);
   // Baselines first: of points that cost the same the first one stays.
-  std::vector<Point> points = hand_written(machine, collective, effort);
-  std::ranges::move(constructed(topology, collective, extra, kAlways, effort), std::back_inserter(points));
+  std::vector<Point> points;
+  if (without != "classic") points = hand_written(machine, collective, effort);
+  std::ranges::move(constructed(topology, collective, extra, kAlways, effort, without),
+                    std::back_inserter(points));
   return sound(topology, collective, std::move(points), stop, extra);
 }
 
@@ -291,7 +293,7 @@ std::vector<Point> switch_incumbents(const Topology& topology, const Collective&
 }
 
 std::vector<Point> regular_incumbents(const Topology& topology, const Collective& collective,
-                                      const std::atomic<bool>* stop, int extra) {
+                                      const std::atomic<bool>* stop, int extra, const std::string& without) {
   const SolvedQuestion copies(topology, collective);
   if (copies.collective.kind != CollectiveKind::Allgather &&
       copies.collective.kind != CollectiveKind::Alltoall)
@@ -299,12 +301,12 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   const bool transitive = std::ssize(digit_shifts(copies.topology)) == topology.ranks;
   Portfolio found;
-  found.ask(copies, transitive ? kTransitive : kNotTransitive, stop);
+  found.ask(copies, transitive ? kTransitive : kNotTransitive, without, stop);
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
-                                    const std::atomic<bool>* stop, int extra) {
+                                    const std::atomic<bool>* stop, int extra, const std::string& without) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
@@ -312,7 +314,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   const SolvedQuestion copies(topology, collective);
   Portfolio found;
-  found.ask(copies, kWithTime, stop, bound);
+  found.ask(copies, kWithTime, without, stop, bound);
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "bounds/lower_bounds.h"
@@ -20,9 +21,10 @@ bool starts_somewhere(const Collective&);
 // reached from its sources; there is none if one cannot, if the verifier would need more than a GiB for what
 // the ranks hold, or if `stop` was set before the first was found. If nothing has to move, it has no steps.
 // With `extra` >= 0 rounds exceed steps by at most `extra`: k-synchronous, for k = extra; existence is as
-// above. Takes milliseconds for 16 ranks. Requires as many ranks as the collective has.
+// above. Takes milliseconds for 16 ranks. Requires as many ranks as the collective has. What is named by
+// `without`, a construction or "classic" for all baselines, makes none.
 std::vector<Point> incumbents(const Machine&, const Collective&, const std::atomic<bool>* stop = nullptr,
-                              int extra = kAnyRounds);
+                              int extra = kAnyRounds, const std::string& without = {});
 
 // Only the point of the fewest steps, for a caller that is out of time and has none: in about a tenth of a
 // second; empty if it would take longer.
@@ -39,7 +41,8 @@ std::vector<Point> switch_incumbents(const Topology&, const Collective&,
 // for an Allgather of 1,024 ranks, five for one of 4,096. An Alltoall on another machine that is a product of
 // rows and columns is composed of theirs (construct/exact/product_alltoall.h). Otherwise as above.
 std::vector<Point> regular_incumbents(const Topology&, const Collective&,
-                                      const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
+                                      const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds,
+                                      const std::string& without = {});
 
 // What is exact for some collectives, or good in few steps, beside the packings of the engine
 // (construct/engine.h):
@@ -50,6 +53,7 @@ std::vector<Point> regular_incumbents(const Topology&, const Collective&,
 //   (construct/engine/timed_packing.h).
 // None on machines on which it is not quick, or when stopped. Otherwise as above.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
-                                    const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
+                                    const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds,
+                                    const std::string& without = {});
 
 }  // namespace chorale
