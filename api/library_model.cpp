@@ -93,10 +93,11 @@ constexpr double kP2pUs = 3, kPeerUs = 0.8;
 constexpr double kAlltoallPart = 0.94, kAlltoallPartOfAmd = 0.9, kNeighbourPart = 0.83, kMeshPart = 0.93;
 // Part of the rate of PCI: direct, and through the memory of the host; fit on rtx5090-8gpu-ar-max (the
 // second).
-constexpr double kDirectPci = 0.85, kThroughHost = 0.58;
+constexpr double kDirectPci = 40.8 / 52, kThroughHost = 27.84 / 52;  // of PCI 5
 // Through the host, several sockets have at most the rate of Intel's between them
 // (topology/hardware/facts.h), before PCI 5. Without GPUDirect a GPU alone on its node moves what T4 do
 // (g4dn-2n-ar-t4, odd), and several a part of the NICs.
+constexpr double kPartOfSockets = 0.58;
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
 // What one GPU moves over NICs, at most: GPUs of PCI 5 reach 49 (fit on h100-2n-1gpu-ar-tree-4nic).
 constexpr double kMostOfOneGpuGbs = 49;
@@ -167,7 +168,7 @@ void set_rates(const LibraryMachine& machine, Modelled& m) {
   const bool through_host = m.joined == Joined::Host;
   m.rate = pci_gbs(2.5 * std::exp2(generation - 1), 16) * (through_host ? kThroughHost : kDirectPci);
   if (through_host && generation < 5 && m.gpus > 2)
-    m.rate = std::min(m.rate, kThroughHost * socket_gbs("x86_64", "GenuineIntel", 6, 0x55));
+    m.rate = std::min(m.rate, kPartOfSockets * socket_gbs("x86_64", "GenuineIntel", 6, 0x55));
   m.pair_rate = m.rate;
 }
 
