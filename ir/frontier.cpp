@@ -39,6 +39,11 @@ constexpr Named<Method> kMethods[] = {
     {Method::DirectAllReduce, "direct_allreduce"},
     {Method::OneShotAllReduce, "one_shot_allreduce"},
     {Method::DirectAlltoall, "direct_alltoall"},
+    {Method::MultiRingBroadcast, "multi_ring_broadcast"},
+    {Method::MultiRingReduce, "multi_ring_reduce"},
+    {Method::PatAllgather, "pat_allgather"},
+    {Method::PatReduceScatter, "pat_reducescatter"},
+    {Method::PairwiseAlltoall, "pairwise_alltoall"},
 };
 
 constexpr Named<ResultKind> kResultKinds[] = {{ResultKind::Frontier, "frontier"},

@@ -173,6 +173,11 @@ enum class Method {
   DirectAllReduce,
   OneShotAllReduce,
   DirectAlltoall,
+  MultiRingBroadcast,
+  MultiRingReduce,
+  PatAllgather,
+  PatReduceScatter,
+  PairwiseAlltoall,
 };
 
 struct Point {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <functional>
 #include <iterator>
@@ -101,6 +102,36 @@ Plan direct_allgather(int ranks, int chunks) {
   return direct(ranks, chunks, [](Rank from, Rank) { return from; });
 }
 
+// Block b goes down a binomial tree from its rank: in the step of distance d (the largest power of two below
+// the number of ranks first) those that are a multiple of 2d behind it send it to the rank d further on. So
+// blocks that go far go alone, and the steps of many blocks are near (NCCL's PAT; any number of ranks).
+Plan pat_allgather(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int n = static_cast<int>(order.size());
+  int step = 0;
+  for (int d = n > 1 ? 1 << (std::bit_width(static_cast<unsigned>(n - 1)) - 1) : 0; d > 0; d /= 2, ++step)
+    for (int root = 0; root < n; ++root)
+      for (int behind = 0; behind + d < n; behind += 2 * d)
+        for (int piece = 0; piece < chunks; ++piece)
+          add(plan, step,
+              {.chunk = order[root] * chunks + piece,
+               .src = order[(root + behind) % n],
+               .dst = order[(root + behind + d) % n]});
+  return plan;
+}
+
+// In step s each rank sends to the one that is s + 1 further on.
+Plan pairwise_alltoall(int ranks, int chunks) {
+  Plan plan;
+  for (int s = 1; s < ranks; ++s)
+    for (Rank n = 0; n < ranks; ++n)
+      for (int i = 0; i < chunks; ++i) {
+        const Rank peer = (n + s) % ranks;
+        add(plan, s - 1, {.chunk = (n * ranks + peer) * chunks + i, .src = n, .dst = peer});
+      }
+  return plan;
+}
+
 using Q = const Request&;
 
 const std::vector<Row>& table() {
@@ -177,16 +208,33 @@ const std::vector<Row>& table() {
                  "each rank sends all others their blocks in one step"},
        .plan = [](Q q) { return backwards(direct_allgather(q.ranks, q.chunks), true); }},
       {.entry = {Method::DirectAllReduce, CollectiveKind::AllReduce,
-                 "direct ReduceScatter, then direct Allgather: two steps"},
+                 "two-shot: direct ReduceScatter, then direct Allgather"},
        .plan = [](Q q) { return scatter_then_gather(direct_allgather(q.ranks, q.chunks)); },
        .composed = true},
       {.entry = {Method::OneShotAllReduce, CollectiveKind::AllReduce,
-                 "each rank sends its whole vector to all others in one step"},
+                 "one-shot: each rank sends its whole vector to all others in one step"},
        .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
       {.entry = {Method::DirectAlltoall, CollectiveKind::Alltoall,
                  "each rank sends each other its block in one step", true},
        .plan =
            [](Q q) { return direct(q.ranks, q.chunks, [&](Rank a, Rank b) { return a * q.ranks + b; }); }},
+      {.entry = {Method::PairwiseAlltoall, CollectiveKind::Alltoall,
+                 "in step s each rank sends to the one s further on"},
+       .plan = [](Q q) { return pairwise_alltoall(q.ranks, q.chunks); }},
+      {.entry = {Method::MultiRingBroadcast, CollectiveKind::Broadcast,
+                 "along all rings from the root, chunks as a pipeline, as NCCL does", true},
+       .plan = [](Q q) { return ring_broadcast(q.rings, q.order.front(), q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {Method::MultiRingReduce, CollectiveKind::Reduce,
+                 "along all rings to the root, chunks as a pipeline, as NCCL does", true},
+       .plan = [](Q q) { return ring_reduce(q.rings, q.order.front(), q.chunks); },
+       .rings = Rings::Many},
+      {.entry = {Method::PatAllgather, CollectiveKind::Allgather,
+                 "a binomial tree for each block, far hops first, as NCCL's PAT"},
+       .plan = [](Q q) { return pat_allgather(q.order, q.chunks); }},
+      {.entry = {Method::PatReduceScatter, CollectiveKind::ReduceScatter,
+                 "the same backwards: near hops first, sums go far alone"},
+       .plan = [](Q q) { return backwards(pat_allgather(q.order, q.chunks), true); }},
   };
   return rows;
 }

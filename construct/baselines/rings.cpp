@@ -308,6 +308,12 @@ Ring backwards(const Ring& ring) {
   return result;
 }
 
+std::vector<Ring> reversed_rings(const std::vector<Ring>& rings) {
+  std::vector<Ring> reversed;
+  for (const Ring& ring : rings) reversed.push_back(backwards(ring));
+  return reversed;
+}
+
 Nodes one_node(const Topology& topology) {
   std::vector<Rank> all(topology.ranks);
   std::iota(all.begin(), all.end(), 0);
@@ -358,9 +364,26 @@ Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
 
 // Reversed twice, the rings and the plan, so data flow as in the Allgather, over the same links.
 Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks) {
-  std::vector<Ring> turned;
-  for (const Ring& ring : rings) turned.push_back(backwards(ring));
-  return backwards(ring_allgather(turned, chunks), true);
+  return backwards(ring_allgather(reversed_rings(rings), chunks), true);
+}
+
+// Chunks of one ring start one step after the other, those of different rings together.
+Plan ring_broadcast(const std::vector<Ring>& rings, Rank root, int chunks) {
+  Plan plan;
+  for (Chunk c = 0; c < chunks; ++c) {
+    const auto& [ring, links] = rings[c % rings.size()];
+    const std::size_t n = ring.size(), from = std::ranges::find(ring, root) - ring.begin();
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      const std::size_t at = (from + i) % n;
+      add(plan, c / static_cast<int>(rings.size()) + static_cast<int>(i),
+          {.chunk = c, .src = ring[at], .dst = ring[(at + 1) % n], .link = links.empty() ? -1 : links[at]});
+    }
+  }
+  return plan;
+}
+
+Plan ring_reduce(const std::vector<Ring>& rings, Rank root, int chunks) {
+  return backwards(ring_broadcast(reversed_rings(rings), root, chunks), true);
 }
 
 int ring_width(const Topology& topology, const Order& order) {

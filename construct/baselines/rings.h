@@ -24,6 +24,11 @@ Plan ring_allgather(const std::vector<Ring>& rings, int chunks);
 // Returns the same backwards, adding up, over the rings reversed, so that both use the same links.
 Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks);
 
+// Chunk i goes along rings[i % rings.size()] from the root to the last rank, chunks one after the other.
+Plan ring_broadcast(const std::vector<Ring>& rings, Rank root, int chunks);
+// Returns the same backwards, adding up, over the rings reversed.
+Plan ring_reduce(const std::vector<Ring>& rings, Rank root, int chunks);
+
 // Returns the chunks per round over the narrowest link of the ring; 0 if one is missing. One rank alone is a
 // ring of width 1.
 int ring_width(const Topology&, const Order&);

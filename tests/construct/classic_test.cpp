@@ -101,6 +101,11 @@ TEST(Classic, CostsOnAHub) {
   EXPECT_EQ(cost("direct_allreduce"), (Cost{.steps = 2, .rounds = 14, .chunks = 8}));
   EXPECT_EQ(cost("one_shot_allreduce"), (Cost{.steps = 1, .rounds = 7, .chunks = 1}));
   EXPECT_EQ(cost("direct_alltoall"), (Cost{.steps = 1, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("pairwise_alltoall"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("pat_allgather"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("pat_reducescatter"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("multi_ring_broadcast"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("multi_ring_reduce"), (Cost{.steps = 7, .rounds = 7, .chunks = 1}));
   EXPECT_EQ(cost("binomial_broadcast"), (Cost{.steps = 3, .rounds = 3, .chunks = 1}));
   EXPECT_EQ(cost("binomial_gather"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
   EXPECT_EQ(cost("binomial_scatter"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
@@ -112,6 +117,17 @@ TEST(Classic, ThePipelineOfATreeStartsAChunkAStep) {
   for (int chunks : {1, 2, 5, 10})
     EXPECT_EQ(classic_algorithm("tree_allreduce", test::full(7), {.chunks = chunks}).cost,
               (Cost{.steps = 2 * 2 + chunks - 1, .rounds = 2 * 2 + chunks - 1, .chunks = chunks}));
+}
+
+// Along a chain of n - 1 hops, and one step more for each further chunk: a round per chunk, where a binomial
+// tree of 8 ranks needs 3. PAT has ceil(log2(n)) steps for any n.
+TEST(Classic, PipelinedChainsAndTreesOfBlocks) {
+  for (const char* const name : {"multi_ring_broadcast", "multi_ring_reduce"})
+    EXPECT_EQ(classic_algorithm(name, test::hub(8), {.chunks = 100, .root = 3}).cost,
+              (Cost{.steps = 7 + 99, .rounds = 7 + 99, .chunks = 100}));
+  for (const auto& [ranks, steps] : {std::pair{5, 3}, {6, 3}, {9, 4}, {15, 4}})
+    EXPECT_EQ(classic_algorithm("pat_allgather", test::hub(ranks)).cost,
+              (Cost{.steps = steps, .rounds = ranks - 1, .chunks = 1}));
 }
 
 // With many chunks, each rank of the two trees sends 2 parts of every chunk down and up in its inner tree,
