@@ -107,13 +107,13 @@ char* chorale_frontier(const char* machine_name, const char* collective, const c
     // question.
     const std::optional<Rank> root = asked.root == 0 ? std::nullopt : std::optional<Rank>(asked.root);
     return text_of(to_json(frontier(here,
-                                    communication(required(collective, "collective"), here,
-                                                  {.root = root,
-                                                   .order = optional(asked.order),
-                                                   .group = optional(asked.group),
-                                                   .groups = optional(asked.groups),
-                                                   .counts = optional(asked.counts),
-                                                   .machine = machine_name}),
+                                    chorale::collective(required(collective, "collective"), here,
+                                                        {.root = root,
+                                                         .order = optional(asked.order),
+                                                         .group = optional(asked.group),
+                                                         .groups = optional(asked.groups),
+                                                         .counts = optional(asked.counts),
+                                                         .machine = machine_name}),
                                     options)));
   });
 }

@@ -378,8 +378,8 @@ Machine machine(const Topology& described, const MachineChanges& changes) {
 
 // Of a name the options choose groups, root and counts. A file states all of these itself, so such options
 // beside one are refused, not ignored. The order of sums applies to both.
-Collective communication(const std::string& name_or_file, const Topology& topology,
-                         const CollectiveOptions& options) {
+Collective collective(const std::string& name_or_file, const Topology& topology,
+                      const CollectiveOptions& options) {
   if (!names_a_file(name_or_file))
     return in_order(
         topology,

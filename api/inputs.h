@@ -41,7 +41,7 @@ Machine machine(const Topology& described, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk per block. Every chunk can reach its
 // destinations on the machine.
-Collective communication(const std::string& name_or_file, const Topology&, const CollectiveOptions& = {});
+Collective collective(const std::string& name_or_file, const Topology&, const CollectiveOptions& = {});
 
 // The names that machine() takes, hierarchy() (api/place.h), and classic() (api/search.h).
 const std::vector<CatalogueEntry>& known_machines();

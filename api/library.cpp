@@ -48,7 +48,7 @@ const Machines& machines() {
                             .collective =
                                 [](const std::string& name, const Topology& topology,
                                    std::optional<Rank> root, const std::string& order) {
-                                  return communication(name, topology, {.root = root, .order = order});
+                                  return collective(name, topology, {.root = root, .order = order});
                                 }};
   return all;
 }
@@ -79,8 +79,8 @@ const Verifiers& verifiers() {
   return all;
 }
 
-const Taker& taker() {
-  static const Taker all(verifiers(), machines());
+const AnswerVerifier& answer_verifier() {
+  static const AnswerVerifier all(verifiers(), machines());
   return all;
 }
 
@@ -139,44 +139,44 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
   return questions_in(text, file, machines(), failures);
 }
 
-TakenAnswer taken(const StoredAnswer& stored, const std::string& file) {
-  return taker().taken(stored, file);
+VerifiedAnswer verified_answer(const StoredAnswer& stored, const std::string& file) {
+  return answer_verifier().verified_answer(stored, file);
 }
 
-TakenAnswer taken_at(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
-  return taker().taken_at(stored, place, file);
+VerifiedAnswer answer_for(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
+  return answer_verifier().answer_for(stored, place, file);
 }
 
-std::optional<TakenAnswer> find_answer(AnswerFile& file, const LibraryQuestion& question,
-                                       const std::string& name) {
-  return taker().find(file, question, name);
+std::optional<VerifiedAnswer> find_answer(AnswerFile& file, const LibraryQuestion& question,
+                                          const std::string& name) {
+  return answer_verifier().find(file, question, name);
 }
 
-std::vector<TakenAnswer> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                    std::optional<SumOrder::Kind> order) {
-  return taker().all_at(file, name, asked, order);
+std::vector<VerifiedAnswer> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                       std::optional<SumOrder::Kind> order) {
+  return answer_verifier().all_at(file, name, asked, order);
 }
 
 void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
-  taker().refuse_places(stored, result, file);
+  answer_verifier().refuse_places(stored, result, file);
 }
 
 LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits) {
-  return taker().verified(stored, limits);
+  return answer_verifier().verified(stored, limits);
 }
 
 bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result result) {
-  return Keeper(file, taker(), verifiers()).keep(question, std::move(result));
+  return Keeper(file, answer_verifier(), verifiers()).keep(question, std::move(result));
 }
 
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
                           const std::atomic<bool>* stop) {
-  return merge(files, into, taker(), verifiers(), stop);
+  return merge(files, into, answer_verifier(), verifiers(), stop);
 }
 
 BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
                           const LibraryBuildOptions& options, const Search& search) {
-  Keeper keeper(file, taker(), verifiers());
+  Keeper keeper(file, answer_verifier(), verifiers());
   return build(
       keeper, questions,
       search ? search
@@ -186,7 +186,7 @@ BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& 
 }
 
 Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
-  return exported(file, name, question, taker(), printers());
+  return exported(file, name, question, answer_verifier(), printers());
 }
 
 // A library built with failures has entries named "M without link 0-1". They are grouped by answer: failures
@@ -233,7 +233,7 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
       // The table is of whole machines: their groups are machines of their own in a library.
       if (place.group != "all") continue;
       // An answer is verified as it is taken: once, and only where it has such a place.
-      if (!rate) rate = rate_of(taken(stored, name).result);
+      if (!rate) rate = rate_of(verified_answer(stored, name).result);
       const NamedChanges named = split_failure(place.machine);
       const std::pair at{named.machine, place.collective};
       if (named.failure.empty()) {

@@ -21,7 +21,7 @@
 #include "library/export.h"
 #include "library/merge.h"
 #include "library/question.h"
-#include "library/taken.h"
+#include "library/verified_answer.h"
 
 namespace chorale {
 
@@ -32,13 +32,13 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
                                                bool failures = false);
 
 // As it was found. Throws InputError, that cites `file`, for an answer that is wrong.
-TakenAnswer taken(const StoredAnswer&, const std::string& file);
+VerifiedAnswer verified_answer(const StoredAnswer&, const std::string& file);
 // With the numbers of the place, which has to be one of the answer's: its machine is made anew.
-TakenAnswer taken_at(const StoredAnswer&, const AnswerPlace&, const std::string& file);
+VerifiedAnswer answer_for(const StoredAnswer&, const AnswerPlace&, const std::string& file);
 
 // The answer, on the machine as the question has it; nullopt: not in the file. `name` is what errors call the
 // file.
-std::optional<TakenAnswer> find_answer(AnswerFile&, const LibraryQuestion&, const std::string& name);
+std::optional<VerifiedAnswer> find_answer(AnswerFile&, const LibraryQuestion&, const std::string& name);
 
 // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would
 // be found instead of a search that can do better. Returns whether it did.
@@ -57,8 +57,8 @@ void refuse_places(const StoredAnswer&, const Result&, const std::string& file);
 // `members`: of these ranks of the machine, which is made anew; otherwise of the group. Throws InputError if
 // there are none, if groups of that name differ, and for answers that are wrong. With `order` those whose
 // sums are of that kind; of fixed ones, those along the tree of the first.
-std::vector<TakenAnswer> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
-                                    std::optional<SumOrder::Kind> order = {});
+std::vector<VerifiedAnswer> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
+                                       std::optional<SumOrder::Kind> order = {});
 
 // A row per entry, and what was measured; with `by_size` also the point that is chosen for each entry and
 // size, its time and that over the lower bound. Of answers without predicted times some sizes are predicted.

@@ -57,7 +57,8 @@ void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Co
 }
 
 // Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
-void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective, CellRows& rows) {
+void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
+             CellRows& rows) {
   const MessageShape message = message_shape(collective);
   std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
   for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
@@ -149,7 +150,7 @@ Report report_of(AnswerFile& file, const std::string& name, bool by_size) {
                   .kinds = "lllrllrr"};
   long long answers = 0, unchecked = 0;
   file.each([&](const StoredAnswer& stored) {
-    const TakenAnswer answer = taken(stored, name);
+    const VerifiedAnswer answer = taken(stored, name);
     const Result& result = answer.result;
     refuse_places(stored, result, name);
     unchecked += answer.unchecked;

@@ -21,7 +21,7 @@ struct Repair {
 
 // The points of a result for the machine before the changes, patched for the machine after them: each keeps
 // what still works (construct/repair.h). `asked`: the collective on the ranks that are left, as
-// communication() gives it. Throws InputError at "--repair" where the result is of another collective or
+// collective() gives it. Throws InputError at "--repair" where the result is of another collective or
 // machine, or of one whose root is gone.
 Repair repair(const Result& old, const std::string& spec_or_file, const MachineChanges&,
               const Collective& asked, const std::atomic<bool>* stop = nullptr);

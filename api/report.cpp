@@ -115,7 +115,7 @@ BestSizes best_sizes(const Result& result, const SizeModel& model, const std::at
   const Machine machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);
   const std::optional<RangesByPoint> ranges = numbers ? by_lines(result, *numbers)
-                                              : machine.once(links_alike)
+                                              : machine.once(have_equal_rates)
                                                   ? by_lines(result, machine.once(alpha_beta))
                                                   : by_simulation(result, machine, stop);
   // Ranges are of blocks, and shown as messages.
@@ -181,7 +181,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);
-  const bool simulated = !numbers && !machine.once(links_alike);
+  const bool simulated = !numbers && !machine.once(have_equal_rates);
   const bool is_fastest = completeness(result) == Completeness::Time;
   const MessageShape message = message_shape(result.collective);
   for (const std::int64_t bytes : message_bytes) {

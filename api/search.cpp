@@ -84,7 +84,7 @@ Result frontier(const Machine& machine, const Collective& collective, const Fron
   FrontierOptions options = given;
   const TimedStop stop(options);
   // Steps and rounds alone would drop points that are the fastest at some size where links differ.
-  if (!options.us && !machine.once(links_alike))
+  if (!options.us && !machine.once(have_equal_rates))
     options.us = [machine](const Point& point, double bytes) {
       return *point_us(machine, point, bytes, nullptr);
     };

@@ -76,7 +76,7 @@ SumOrder sum_order(const std::string& order, const Topology& machine, const std:
     for (const Result& result : known)
       if (result.topology == machine && result.collective.order.kind == SumOrder::Kind::Fixed)
         return result.collective.order;
-  return communication("allreduce", machine, {.order = order}).order;
+  return collective("allreduce", machine, {.order = order}).order;
 }
 
 // Transformations make a ReduceScatter and an AllGather of an AllReduce, and join them again; they move an

@@ -23,7 +23,7 @@ std::string shown(const Claim& claim) {
 // costs after those before it, and not alone.
 void measure(const std::string& spec, const std::string& name, int chunks) {
   const Topology topology = machine(spec);
-  const Collective collective = communication(name, topology);
+  const Collective collective = chorale::collective(name, topology);
   std::vector<double> seconds;
   double before = cpu_seconds();
   const auto lap = [&] {

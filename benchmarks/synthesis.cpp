@@ -103,7 +103,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
       double row_seconds = 0;
       for (int chunks = 1; chunks <= grid.max_chunks; ++chunks) {
         const Result result = frontier(
-            topology, communication(collective_name, topology),
+            topology, collective(collective_name, topology),
             {.min_chunks = chunks, .max_chunks = chunks, .time_limit = grid.limit, .jobs = options.jobs});
         ++frontiers;
         complete += result.complete;

@@ -10,7 +10,7 @@ namespace chorale {
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Machine here = machine(command.question.machine, command.question.changes);
-  const Collective collective = communication(command.question.collective, here, command.question);
+  const Collective collective = chorale::collective(command.question.collective, here, command.question);
   BoundsQuestion asked = command.asked;
   const auto outcome_of = [&command, here, collective](const Bounds& known, Stopped stopped) {
     Outcome outcome = reported(report_of(here, collective, command.asked, known, stopped), command.html);

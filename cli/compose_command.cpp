@@ -35,7 +35,7 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.machine, command.question.changes);
-  const Collective collective = communication(command.question.collective, topology, command.question);
+  const Collective collective = chorale::collective(command.question.collective, topology, command.question);
   // Without an outline all known ones are tried, so the first point may come long before the last.
   ComposeOptions options = command.options;
   options.stop = supervisor.stop();

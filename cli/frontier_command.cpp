@@ -121,7 +121,7 @@ Outcome outcome_of(const FrontierCommand& command, Result result, const Supervis
 // stand for another machine.
 Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Supervisor& supervisor) {
   const std::unique_ptr<AnswerFile> file = open_answers(command.library, true);
-  if (std::optional<TakenAnswer> known = find_answer(*file, question, command.library)) {
+  if (std::optional<VerifiedAnswer> known = find_answer(*file, question, command.library)) {
     supervisor.take_floor();
     Outcome outcome = outcome_of(command, std::move(known->result), supervisor, Stopped::No, {});
     note_unchecked(known->unchecked, command.library, outcome.notes);
@@ -154,7 +154,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Machine topology = machine(search.question.machine, search.question.changes);
-  const Collective collective = communication(search.question.collective, topology, search.question);
+  const Collective collective = chorale::collective(search.question.collective, topology, search.question);
   FrontierOptions options = options_of(command, collective, stop);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {

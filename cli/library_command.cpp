@@ -146,7 +146,7 @@ Outcome choose(const LibraryCommand& command) {
   std::vector<std::vector<MeasuredTime>> measured;
   std::vector<Result> results;
   long long unchecked = 0;
-  for (TakenAnswer& answer :
+  for (VerifiedAnswer& answer :
        results_at(*open_answers(command.file, false), command.file, command.place, command.order)) {
     unchecked += answer.unchecked;
     results.push_back(std::move(answer.result));

@@ -175,7 +175,7 @@ class Work {
  private:
   // The search polls the supervisor's flag; a log of improvements is printed above the progress line.
   Optimized answer(const std::string& name, int left) {
-    const Collective collective = communication(name, machine_, command_.question);
+    const Collective collective = chorale::collective(name, machine_, command_.question);
     OptimizeQuestion asked = command_.asked;
     asked.message_bytes = sizes_;
     asked.measured = measured_;

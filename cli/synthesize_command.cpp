@@ -68,7 +68,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.machine, search.question.changes);
-  const Collective collective = communication(search.question.collective, topology, search.question);
+  const Collective collective = chorale::collective(search.question.collective, topology, search.question);
   FrontierOptions options = search.options;
   options.memory_bytes = asked_memory(search.limits);
   options.synthesis.limits.stop = stop;

@@ -90,7 +90,7 @@ TimeBound::TimeBound(const Topology& topology, const Collective& collective, dou
   if (topology.links.empty()) return;
   const auto fastest = std::ranges::min_element(topology.links, {}, &Link::beta_us_per_byte);
   us_per_byte_ = rounds_per_chunk * fastest->beta_us_per_byte;
-  if (!links_alike(topology) || topology.links.front().alpha_us <= 0) return;
+  if (!have_equal_rates(topology) || topology.links.front().alpha_us <= 0) return;
   alpha_us_ = topology.links.front().alpha_us;
   fewest_ = static_cast<int>(std::lround(latency_us_ / alpha_us_));
   std::ranges::sort(claimed, std::greater(), &StepRate::steps);
@@ -118,7 +118,7 @@ AlphaBeta alpha_beta(const Topology& topology) {
           .call_us = topology.call_us};
 }
 
-bool links_alike(const Topology& topology) {
+bool have_equal_rates(const Topology& topology) {
   return std::ranges::all_of(topology.links, [&](const Link& link) {
     return link.alpha_us == topology.links.front().alpha_us &&
            link.beta_us_per_byte == topology.links.front().beta_us_per_byte;
@@ -244,7 +244,7 @@ bool has_limits(const Space& space) {
 Completeness completeness(const Result& result) {
   if (!result.complete) return Completeness::Open;
   const bool of_all = result.kind == ResultKind::Frontier && !has_limits(result.space);
-  return of_all && links_alike(result.topology) ? Completeness::Time : Completeness::StepsAndRounds;
+  return of_all && have_equal_rates(result.topology) ? Completeness::Time : Completeness::StepsAndRounds;
 }
 
 std::string completeness_in_words(const Result& result) {
@@ -257,8 +257,8 @@ std::string completeness_in_words(const Result& result) {
       break;
   }
   return fmt::format("complete in steps and rounds per chunk; in time not, since {}",
-                     links_alike(result.topology) ? "chunks, steps or rounds were limited"
-                                                  : "links differ in latency or rate");
+                     have_equal_rates(result.topology) ? "chunks, steps or rounds were limited"
+                                                       : "links differ in latency or rate");
 }
 
 bool meets_bound(double us, double bound_us) {

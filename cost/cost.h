@@ -26,7 +26,7 @@ struct AlphaBeta {
 AlphaBeta alpha_beta(const Topology&);
 
 // Have all links one alpha and one beta?
-bool links_alike(const Topology&);
+bool have_equal_rates(const Topology&);
 
 double time_us(const Cost&, const AlphaBeta&, double block_bytes);
 double time_us(const Cost&, const Topology&, double block_bytes);

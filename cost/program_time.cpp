@@ -346,14 +346,14 @@ ProgramTime schedule_time(const Schedule& schedule, const Topology& topology, in
 }
 
 double point_us(const Topology& topology, const Point& point, double block_bytes) {
-  if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);
+  if (have_equal_rates(topology)) return time_us(point.cost, topology, block_bytes);
   return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;
 }
 
 // Where all links are alike, a step takes alpha, and a round beta: no simulation is needed.
 std::optional<double> point_us(const Machine& machine, const Point& point, double block_bytes,
                                const std::atomic<bool>* stop) {
-  if (machine.once(links_alike)) return time_us(point.cost, machine.once(alpha_beta), block_bytes);
+  if (machine.once(have_equal_rates)) return time_us(point.cost, machine.once(alpha_beta), block_bytes);
   const std::optional<ProgramTime> time =
       ScheduleTime(point.schedule, machine, block_bytes / point.cost.chunks, stop).run();
   return time ? std::optional(time->us) : std::nullopt;

@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
   const double bytes = argc > 2 ? std::atof(argv[2]) : 1 << 20;
   const std::string directory = argc > 3 ? argv[3] : ".";
 
-  const Result found = frontier(here, communication("allgather", here), {.max_chunks = 3});
+  const Result found = frontier(here, collective("allgather", here), {.max_chunks = 3});
   for (const Point& point : found.points)
     if (point.on_frontier)
       std::printf("%d steps, %d rounds, %d chunks: %s\n", point.cost.steps, point.cost.rounds,

@@ -27,7 +27,8 @@ class Machine {
   const Topology& topology() const { return shared_->flat; }
   operator const Topology&() const { return topology(); }
 
-  // Returns find(topology()), found when it is first asked for: machine.once(links_alike). Two threads that
+  // Returns find(topology()), found when it is first asked for: machine.once(have_equal_rates). Two threads
+  // that
   // ask at once may both find it, and get the same.
   template <class Fact>
   const Fact& once(Fact (*find)(const Topology&)) const {

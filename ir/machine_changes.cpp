@@ -26,7 +26,8 @@ std::span<const OptionRow<ImportOptions>> import_rows() {
         OptionKind::Switch},
        member<O, &O::line_rates>()},
       {{"in_network", "--switches-in-network", "",
-        "NVSwitches copy and add where they can (NVLS), at the rate that they reach; of machines by name, too",
+        "NVSwitches copy and add where they can (NVLS), at the rate that they reach; of machines by name, "
+        "too",
         OptionKind::Switch},
        member<O, &O::in_network>()},
       {{"instance", "--instance", "TYPE",

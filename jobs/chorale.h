@@ -2,7 +2,7 @@
 // environment or keeps anything between calls, so calls may be made from any thread and at the same time.
 //
 //   const Machine dgx1 = machine("dgx1");
-//   const Result found = frontier(dgx1, communication("allgather", dgx1), {.max_chunks = 6});
+//   const Result found = frontier(dgx1, collective("allgather", dgx1), {.max_chunks = 6});
 //   const Choice best = select({found}, {.collective = "allgather", .ranks = 8,
 //                               .block_bytes = 1 << 20}).value();
 //   write_files(compile(dgx1, found.points[best.point], Target::Mpi).files);

@@ -75,7 +75,7 @@ double least_out_gbs(const Topology& described) {
 // Bus bandwidth is kHugeBytes by the bound's time for that size, times the factor of nccl-tests. A collective
 // in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
 CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
-  const Collective collective = communication(name, flat);
+  const Collective collective = chorale::collective(name, flat);
   CollectiveLimits limits{.collective = name_of(collective)};
   StrongestBounds bounds(flat, collective);
   limits.steps = bounds.fewest_steps().steps;
@@ -203,7 +203,7 @@ Comparison compare_machines(const std::string& first, const std::string& second,
       OptimizeQuestion asked{.message_bytes = question.message_bytes};
       asked.search.time_limit = question.search_time;
       asked.search.synthesis.limits.stop = question.stop;
-      const Collective collective = communication(name, machines[side]);
+      const Collective collective = chorale::collective(name, machines[side]);
       compared.collective = name_of(collective);
       compared.bus_factors[side] = message_shape(collective).bus_factor;
       // Rows of sizes that were not timed are missing, so each finds its place by its size.

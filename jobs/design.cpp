@@ -289,7 +289,7 @@ class WiringSearch {
       for (; !done.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(20)))
         if (question_.stop != nullptr && question_.stop->load()) enough = true;
     });
-    Result found = frontier(machine, communication(question_.job[c].collective, machine), options);
+    Result found = frontier(machine, collective(question_.job[c].collective, machine), options);
     const bool asked = question_.stop != nullptr && question_.stop->load();
     if (found.stopped == Stopped::Interrupted && !asked) found.stopped = Stopped::TimeLimit;
     return found;

@@ -178,7 +178,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
       // All ranks call part(); those outside of the groups are together in one that stays idle.
       part = {.takes_part = number >= 0, .session = session.part(number >= 0 ? number : ranks)};
     }
-    const Result result = taken_at(answers[i], place, "the library").result;
+    const Result result = answer_for(answers[i], place, "the library").result;
     const MessageShape message = message_shape(result.collective);
     const auto element = static_cast<std::int64_t>(size_of(RunOptions().types.front()));
     for (const std::int64_t asked : options.bytes) {

@@ -288,7 +288,7 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   table.begin_with(timed_baselines(machine, collective, question.baselines, table.blocks(),
                                    question.search.synthesis.limits.stop));
   search.known = table.baseline_points();
-  if (!machine.once(links_alike))
+  if (!machine.once(have_equal_rates))
     search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
       return kept->us(point, bytes, timing);
     };
@@ -350,7 +350,7 @@ BaselineChunks baseline_chunks(Method method, const Machine& machine, Rank root,
 std::vector<BaselineChunks> algorithms_of(const Machine& machine, const Collective& collective,
                                           BaselineSet set, const std::atomic<bool>* stop) {
   constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
-  const long long most = machine.once(links_alike) ? kMostSends : kMostSimulated;
+  const long long most = machine.once(have_equal_rates) ? kMostSends : kMostSimulated;
   const int ranks = machine.topology().ranks;
   if (kMostPerPair * ranks * ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;

@@ -29,7 +29,8 @@ void Keeper::complete(const LibraryQuestion& question, const StoredAnswer& store
       bytes.push_back(size);
   if (places.empty() && bytes.empty()) return;
   std::vector<PredictedTime> times;
-  if (!bytes.empty()) times = verifiers_.predicted(taker_.taken(stored, "the library").result, bytes);
+  if (!bytes.empty())
+    times = verifiers_.predicted(answers_.verified_answer(stored, "the library").result, bytes);
   for (const AnswerPlace& place : places) file_.put_place(stored.question, place);
   for (const PredictedTime& time : times) file_.put_predicted(stored.question, time);
 }

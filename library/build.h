@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "library/taken.h"
+#include "library/verified_answer.h"
 
 namespace chorale {
 
 // Has a library's file for itself, one call at a time.
 class Keeper {
  public:
-  Keeper(AnswerFile& file, const Taker& taker, const Verifiers& verifiers)
-      : file_(file), taker_(taker), verifiers_(verifiers) {}
+  Keeper(AnswerFile& file, const AnswerVerifier& verifier, const Verifiers& verifiers)
+      : file_(file), answers_(verifier), verifiers_(verifiers) {}
 
   // Is there an answer? Then it has the question's places and predicted times afterwards.
   bool has(const LibraryQuestion&);
@@ -27,7 +27,7 @@ class Keeper {
   void complete(const LibraryQuestion&, const StoredAnswer&);
 
   AnswerFile& file_;
-  const Taker& taker_;
+  const AnswerVerifier& answers_;
   const Verifiers& verifiers_;
 };
 

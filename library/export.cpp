@@ -148,7 +148,7 @@ std::vector<JsonText> baselines_as_json(const Topology& topology, CollectiveKind
 }
 
 // What was measured of MPI's own choice, and of its algorithms one by one.
-JsonText measured_as_json(const TakenAnswer& answer) {
+JsonText measured_as_json(const VerifiedAnswer& answer) {
   std::vector<JsonText> chosen, own;
   for (const MeasuredTime& time : answer.measured)
     if (time.over == "mpi" && time.point == MeasuredTime::kOwn)
@@ -159,7 +159,7 @@ JsonText measured_as_json(const TakenAnswer& answer) {
   return json_object("chosen", chosen, "own", own);
 }
 
-JsonText times_as_json(const std::vector<TakenAnswer>& answers, const std::vector<Result>& results,
+JsonText times_as_json(const std::vector<VerifiedAnswer>& answers, const std::vector<Result>& results,
                        const ExportQuestion& question, const Printers& printers) {
   const Collective& collective = results.front().collective;
   const Topology& topology = results.front().topology;
@@ -170,7 +170,7 @@ JsonText times_as_json(const std::vector<TakenAnswer>& answers, const std::vecto
     const auto best = select(results, call_of(collective, static_cast<double>(block)));
     us.push_back(best ? std::optional(best->us) : std::nullopt);
   }
-  for (const TakenAnswer& answer : answers) measured.push_back(measured_as_json(answer));
+  for (const VerifiedAnswer& answer : answers) measured.push_back(measured_as_json(answer));
   const std::set<int> hosts(answers.front().hosts.begin(), answers.front().hosts.end());
   const bool pipelines = question.form == ExportForm::PipelinedTimes;
   return json_object(
@@ -190,7 +190,7 @@ struct AnswerAfter {
 // give them (library/spec.cpp); only the group "all" has any. Where several answers are for one failure, the
 // first is taken.
 std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                       const Taker& taker, Exported& exported) {
+                                       const AnswerVerifier& verifier, Exported& exported) {
   std::vector<AnswerAfter> answers;
   std::set<std::string> known;
   const std::string before = asked.machine + " without ";
@@ -201,8 +201,8 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
           place.root == asked.root && known.insert(place.machine.substr(before.size())).second)
         places.push_back(&place);
     if (places.empty()) return;
-    TakenAnswer taken = taker.taken(stored, name);
-    taker.refuse_places(stored, taken.result, name);
+    VerifiedAnswer taken = verifier.verified_answer(stored, name);
+    verifier.refuse_places(stored, taken.result, name);
     exported.unchecked += taken.unchecked;
     AnswerAfter answer{.result = std::move(taken.result)};
     for (const AnswerPlace* const place : places)
@@ -230,13 +230,13 @@ ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<s
 
 // The machine comes first, then what is ready for failures, each with the names that ranks have there.
 void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::string& name,
-                 const ExportQuestion& question, const Taker& taker, const Printers& printers,
+                 const ExportQuestion& question, const AnswerVerifier& verifier, const Printers& printers,
                  Exported& exported) {
   std::vector<ReadyPoints> ready = {ready_points(whole, question.bytes)};
   ready.front().after = {{}};
   std::vector<AnswerAfter> after;
   if (question.place.group == "all" && question.place.members.empty())
-    after = answers_after(file, name, question.place, taker, exported);
+    after = answers_after(file, name, question.place, verifier, exported);
   std::vector<std::vector<Result>> results;  // stay where they are
   results.reserve(after.size());
   for (AnswerAfter& each : after) {
@@ -256,7 +256,7 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
 }  // namespace
 
 Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
-                  const Taker& taker, const Printers& printers) {
+                  const AnswerVerifier& verifier, const Printers& printers) {
   if (question.place.group.find('/') != std::string::npos)
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
@@ -270,10 +270,10 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
       place.collective = collective;
       if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
       // Copies have no order of sums; asking for one would leave out their answers.
-      std::vector<TakenAnswer> answers = taker.all_at(
+      std::vector<VerifiedAnswer> answers = verifier.all_at(
           file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt);
       std::vector<Result> results;
-      for (const TakenAnswer& taken : answers) {
+      for (const VerifiedAnswer& taken : answers) {
         all.unchecked += taken.unchecked;
         results.push_back(taken.result);
       }
@@ -296,7 +296,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
           break;
         case ExportForm::Mpi:
         case ExportForm::Nccl:
-          add_program(results, file, name, asked, taker, printers, all);
+          add_program(results, file, name, asked, verifier, printers, all);
           break;
         case ExportForm::Times:
         case ExportForm::PipelinedTimes:

@@ -12,7 +12,7 @@
 #include "ir/files.h"
 #include "ir/named.h"
 #include "ir/sum_order.h"
-#include "library/taken.h"
+#include "library/verified_answer.h"
 
 namespace chorale {
 
@@ -39,7 +39,7 @@ struct ExportQuestion {
 struct Exported {
   std::vector<NamedText> files = {};
   std::vector<std::string> notes = {};  // what is left out, and why
-  int unchecked = 0;                    // refutations that were left out (library/taken.h)
+  int unchecked = 0;                    // refutations that were left out (library/verified_answer.h)
 };
 
 // A schedule as a file of a form, or why that cannot be.
@@ -85,6 +85,7 @@ struct Printers {
 };
 
 // `name` is what errors call the file. Throws InputError if there is nothing to be written.
-Exported exported(AnswerFile&, const std::string& name, const ExportQuestion&, const Taker&, const Printers&);
+Exported exported(AnswerFile&, const std::string& name, const ExportQuestion&, const AnswerVerifier&,
+                  const Printers&);
 
 }  // namespace chorale

@@ -144,13 +144,13 @@ AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
 
 }  // namespace
 
-MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker& taker,
+MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const AnswerVerifier& verifier,
                   const Verifiers& verifiers, const std::atomic<bool>* stop) {
   std::vector<std::unique_ptr<AnswerFile>> open;
   for (const std::string& file : files) open.push_back(open_answers(file, false));
   MergeReport report{.taken = std::vector<int>(files.size(), 0)};
   const auto read = [&](std::size_t file, const StoredAnswer& stored) {
-    report.unchecked += taker.taken(stored, files[file]).unchecked;
+    report.unchecked += verifier.verified_answer(stored, files[file]).unchecked;
     return Found{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
   };
   // A question is merged when the first file that has it is read; the files after it are asked for theirs

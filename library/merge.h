@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "library/taken.h"
+#include "library/verified_answer.h"
 
 namespace chorale {
 
@@ -22,9 +22,10 @@ struct MergeReport {
 // what has schedules that others do not beat; what more is proven of; of equals the first. Unless that is
 // complete it gets what the others have more, schedules and claims, and what is proven is worked out anew.
 // Once `stop` is true (null: never) no question is begun.
-// Throws InputError for what Taker::taken() does, and where one is complete by its claims and another has a
+// Throws InputError for what AnswerVerifier::verified_answer() does, and where one is complete by its claims
+// and another has a
 // better schedule.
-MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker&, const Verifiers&,
-                  const std::atomic<bool>* stop = nullptr);
+MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const AnswerVerifier&,
+                  const Verifiers&, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

@@ -47,7 +47,7 @@ std::optional<Choice> select(std::span<const Result> results, const CollectiveCa
   std::optional<Choice> best;
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
     if (!is_for(results[r], call)) continue;
-    const bool alike = links_alike(results[r].topology);
+    const bool alike = have_equal_rates(results[r].topology);
     for (int p = 0; p < static_cast<int>(results[r].points.size()); ++p) {
       const Point& point = results[r].points[p];
       // If links differ, a point that others dominate in steps and rounds may be the fastest.

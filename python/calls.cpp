@@ -363,11 +363,11 @@ void bind_calls(py::module_& module) {
     return hierarchy(name, changes(asked));
   });
   module.def(
-      "communication",
+      "collective",
       [](const std::string& name, const Topology& topology, std::optional<Rank> root,
          const std::string& order, const std::string& group, const std::string& groups,
          const std::string& counts) {
-        return communication(
+        return chorale::collective(
             name, topology,
             {.root = root, .order = order, .group = group, .groups = groups, .counts = counts});
       },

@@ -152,7 +152,7 @@ void bind_library(py::module_& module) {
       .def(
           "find",
           [](OpenLibrary& library, const LibraryQuestion& question) {
-            std::optional<TakenAnswer> answer = find_answer(*library.file, question, library.path);
+            std::optional<VerifiedAnswer> answer = find_answer(*library.file, question, library.path);
             return answer ? std::optional(std::move(answer->result)) : std::nullopt;
           },
           others)
@@ -165,13 +165,13 @@ void bind_library(py::module_& module) {
             std::optional<SumOrder::Kind> kind;
             if (!order.empty()) kind = order == "fixed" ? SumOrder::Kind::Fixed : SumOrder::Kind::Agreed;
             std::vector<Result> results;
-            for (TakenAnswer& answer : results_at(*library.file, library.path,
-                                                  {.machine = machine,
-                                                  .group = group,
-                                                  .collective = collective,
-                                                  .root = root,
-                                                  .members = members},
-                                                  kind))
+            for (VerifiedAnswer& answer : results_at(*library.file, library.path,
+                                                     {.machine = machine,
+                                                     .group = group,
+                                                     .collective = collective,
+                                                     .root = root,
+                                                     .members = members},
+                                                     kind))
               results.push_back(std::move(answer.result));
             return results;
           },

@@ -221,7 +221,7 @@ void bind_machines(py::module_& module) {
       });
 }
 
-// Made from JSON only, or by name (communication() in python/calls.cpp). The number of ranks is not a field
+// Made from JSON only, or by name (collective() in python/calls.cpp). The number of ranks is not a field
 // of files, which name a machine beside the collective.
 void bind_collectives(py::module_& module) {
   py::class_<ChunkSpec> chunk(

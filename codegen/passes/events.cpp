@@ -96,7 +96,7 @@ std::vector<Slot> slots_of(const std::vector<DataPlace>& places, int count) {
   return result;
 }
 
-Events landed(const RankProgram& rank) {
+Events completed(const RankProgram& rank) {
   return Landing(rank).events();
 }
 

@@ -32,7 +32,7 @@ std::map<int, Ends> ends_of(const std::vector<Events>&);
 
 // From steps to one list per rank: a message that a local copy or sum takes from a mailbox lands where it is
 // wanted. In each step sends come first.
-Events landed(const RankProgram&);
+Events completed(const RankProgram&);
 
 // Consecutive chunks with the same source and destination in one step become one message.
 void merge_messages(std::vector<Events>&, int pieces);

@@ -102,7 +102,7 @@ void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)
   // Backwards. Output is wanted at the end, scratch is not.
   for (const Hop& hop : hops)
     for (const std::vector<DataPlace>* all : {&hop.move.from, &hop.move.to})
-      for (const DataPlace& slot : touched(*all, hop.move.count))
+      for (const DataPlace& slot : accessed(*all, hop.move.count))
         if (slot.slot.buffer == Buffer::Scratch) dead.insert(slot);
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
     const std::vector<DataPlace> stored = consecutive(hop->move.to.front(), hop->move.count);
@@ -112,7 +112,7 @@ void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)
       hop->move = std::move(less);
     else
       dead.insert(stored.begin(), stored.end());
-    for (const DataPlace& slot : touched(hop->move.from, hop->move.count)) dead.erase(slot);
+    for (const DataPlace& slot : accessed(hop->move.from, hop->move.count)) dead.erase(slot);
   }
 }
 
@@ -123,13 +123,13 @@ int find_parts(std::vector<Hops>& ranks) {
   for (Hops& hops : ranks)
     for (Hop& hop : hops) {
       all.push_back(&hop);
-      written.merge(touched(hop.move.to, hop.move.count));
+      written.merge(accessed(hop.move.to, hop.move.count));
     }
   DisjointSets joined(static_cast<int>(all.size()));  // the first hop stands for all
   std::map<DataPlace, int> first;                     // hop that touches a slot
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
     for (const std::vector<DataPlace>* places : {&all[h]->move.from, &all[h]->move.to})
-      for (const DataPlace& slot : touched(*places, all[h]->move.count))
+      for (const DataPlace& slot : accessed(*places, all[h]->move.count))
         if (written.contains(slot)) joined.join(h, first.try_emplace(slot, h).first->second);
   int parts = 0;
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
@@ -137,7 +137,7 @@ int find_parts(std::vector<Hops>& ranks) {
   return parts;
 }
 
-std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count) {
+std::set<DataPlace> accessed(const std::vector<DataPlace>& firsts, int count) {
   std::set<DataPlace> result;
   for (const DataPlace& first : firsts)
     for (const DataPlace& slot : consecutive(first, count)) result.insert(slot);
@@ -159,7 +159,7 @@ class BlockWriter {
   }
 
   void move(const DataOperation& move) {
-    const std::set<DataPlace> from = touched(move.from, move.count), to = touched(move.to, move.count);
+    const std::set<DataPlace> from = accessed(move.from, move.count), to = accessed(move.to, move.count);
     if (waited_ || meet(stored_, from) || meet(stored_, to) || meet(loaded_, to)) sync();
     block_.instructions.push_back({.opcode = PeerOpcode::Move, .does = move});
     loaded_.insert(from.begin(), from.end());

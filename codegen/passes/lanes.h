@@ -54,7 +54,7 @@ void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& ha
 int find_parts(std::vector<Hops>&);
 
 // All slots of these operands, each the first of `count`.
-std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count);
+std::set<DataPlace> accessed(const std::vector<DataPlace>& firsts, int count);
 
 // State of the lowering of a program, from beginning to end.
 struct PeerWork {

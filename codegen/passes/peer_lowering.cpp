@@ -119,7 +119,7 @@ PeerDraft shared_out(PeerWork& work) {
 PeerDraft draft_of(const Collective& collective, const Program& program, const PeerOptions& options,
                    bool merged) {
   std::vector<Events> ranks;
-  for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
+  for (const RankProgram& rank : program.ranks) ranks.push_back(completed(rank));
   if (program.in_place) name_places(collective, program, ranks);
   if (merged) merge_messages(ranks, program.chunks_per_block);
   PeerWork work{.options = options, .ends = ends_of(ranks), .mail = mailboxes_of(program, ranks)};

@@ -364,7 +364,7 @@ void match_order(std::vector<Events>& ranks) {
 BlockProgram build(const Collective& collective, const Program& program, const RelaxOptions& options,
                    bool paired) {
   std::vector<Events> ranks;
-  for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
+  for (const RankProgram& rank : program.ranks) ranks.push_back(completed(rank));
   merge_messages(ranks, program.chunks_per_block);
   spread(ranks, options.channels);
   match_order(ranks);

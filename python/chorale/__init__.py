@@ -31,7 +31,7 @@ else:
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
     from chorale.answers import Compared, Compiled, Document, Imported, Optimized, Synthesis, VerifiedProgram
-    from chorale.calls import (alltoallv, bounds, check, classic, classics, collectives, communication,
+    from chorale.calls import (alltoallv, bounds, check, classic, classics, collective, collectives,
                                compare, compile, design, discover, frontier, hierarchy, import_topology, job,
                                verify_program, machine, machines, measure, optimize, order, place,
                                read_result, reshard, run, simulate, synthesize, targets)
@@ -44,7 +44,7 @@ else:
         "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "NodeLabel", "Opening",
         "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send",
         "SharedLimit", "SimulatedRow", "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology",
-        "alltoallv", "bounds", "check", "classic", "classics", "collectives", "communication", "compare",
+        "alltoallv", "bounds", "check", "classic", "classics", "collective", "collectives", "compare",
         "compile", "design", "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program",
         "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result",
         "reshard", "run", "simulate", "synthesize", "targets"

@@ -73,7 +73,7 @@ def collectives() -> List[str]:
     return _chorale.collectives()
 
 
-def communication(name: File, machine: Machine, root: Optional[int] = None, order: str = "", *,
+def collective(name: File, machine: Machine, root: Optional[int] = None, order: str = "", *,
                   group: Optional[Iterable[int]] = None, groups: Union[str, Iterable[Iterable[int]]] = "",
                   counts: Union[File, Iterable[int], Iterable[Iterable[int]]] = "") -> Collective:
     """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for
@@ -83,7 +83,7 @@ def communication(name: File, machine: Machine, root: Optional[int] = None, orde
     at once: lists of ranks, or a name ("row", "column", "boxes", "rails", a level of the machine).
     "allgatherv", "reducescatterv", "gatherv" and "scatterv" take `counts`, the chunks of each rank, and
     "alltoallv" a list for each source. `root` counts within its group."""
-    return _chorale.communication(os.fspath(name), _machine(machine), root, order, lists("group", group),
+    return _chorale.collective(os.fspath(name), _machine(machine), root, order, lists("group", group),
                                   lists("groups", groups), lists("counts", counts))
 
 
@@ -434,7 +434,7 @@ def _machine(given: Machine) -> Topology:
 
 def _collective(given: Asked, there: Topology, root: Optional[int]) -> Collective:
     if not isinstance(given, Collective):
-        return communication(given, there, root)
+        return collective(given, there, root)
     if root is not None:
-        raise InputError("root: is for collectives that are named; give it to communication()")
+        raise InputError("root: is for collectives that are named; give it to collective()")
     return given

@@ -22,7 +22,7 @@ class LendingTransport : public HostTransport {
   struct Sent {
     int from = 0, tag = 0;
     const void* data = nullptr;
-    const std::vector<Stretch<char>>* pieces = nullptr;  // instead of data
+    const std::vector<Interval<char>>* pieces = nullptr;  // instead of data
     std::int64_t bytes = 0;
     bool stays = false;
     Ticket ticket = 0;
@@ -94,7 +94,7 @@ class LendingTransport : public HostTransport {
         const char* from = static_cast<const char*>(sent.data) + from_byte;
         std::int64_t count = bytes;
         if (sent.pieces != nullptr) {
-          const Stretch<char>& piece = (*sent.pieces)[static_cast<std::size_t>(from_piece)];
+          const Interval<char>& piece = (*sent.pieces)[static_cast<std::size_t>(from_piece)];
           from = piece.at + from_byte;
           count = std::min(bytes, piece.count - from_byte);
           if (from_byte + count == piece.count) ++from_piece, from_byte = -count;
@@ -106,7 +106,7 @@ class LendingTransport : public HostTransport {
       }
     };
     if (receive.pieces.empty()) return copy_to(static_cast<char*>(receive.data), sent.bytes);
-    for (const Stretch<char>& piece : receive.pieces) copy_to(piece.at, piece.count);
+    for (const Interval<char>& piece : receive.pieces) copy_to(piece.at, piece.count);
   }
 
  private:

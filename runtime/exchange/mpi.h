@@ -127,7 +127,7 @@ class MpiTransport : public HostTransport {
       }
     };
     if (delivery.pieces.empty()) add(static_cast<char*>(delivery.data), delivery.bytes);
-    for (const Stretch<char>& piece : delivery.pieces) add(piece.at, piece.count);
+    for (const Interval<char>& piece : delivery.pieces) add(piece.at, piece.count);
     MPI_Datatype type = MPI_DATATYPE_NULL;
     check(MPI_Type_create_hindexed(static_cast<int>(places.size()), lengths.data(), places.data(), MPI_BYTE,
                                    &type));

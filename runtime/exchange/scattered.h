@@ -14,7 +14,7 @@
 namespace chorale {
 
 template <typename T>
-struct Stretch {
+struct Interval {
   T* at;
   std::int64_t count;
 };
@@ -24,13 +24,13 @@ template <typename T>
 struct ScatteredView {
   static constexpr int kBucket = 10;
 
-  const Stretch<T>* tensors = nullptr;
+  const Interval<T>* tensors = nullptr;
   const std::int64_t* begins = nullptr;
   const std::int32_t* table = nullptr;  // by bucket: the tensor that its first element is in
   std::int64_t elements = 0;
 
   // The contiguous elements from there on; `index` is that of an existing element.
-  CHORALE_DEVICE Stretch<T> run(std::int64_t index) const {
+  CHORALE_DEVICE Interval<T> run(std::int64_t index) const {
     std::int64_t k = table[index >> kBucket];
     while (index >= begins[k] + tensors[k].count) ++k;
     const std::int64_t within = index - begins[k];
@@ -55,10 +55,10 @@ class Scattered {
   }
 
   std::int64_t elements() const { return elements_; }
-  Stretch<T> run(std::int64_t index) const { return view().run(index); }
+  Interval<T> run(std::int64_t index) const { return view().run(index); }
   ScatteredView<T> view() const { return {tensors_.data(), begins_.data(), table_.data(), elements_}; }
 
-  const std::vector<Stretch<T>>& tensors() const { return tensors_; }
+  const std::vector<Interval<T>>& tensors() const { return tensors_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
   const std::vector<std::int32_t>& table() const { return table_; }
   // The same table in other memory, kept with this one for the code that put it there.
@@ -67,7 +67,7 @@ class Scattered {
  private:
   static constexpr int kBucket = ScatteredView<T>::kBucket;
 
-  std::vector<Stretch<T>> tensors_ = {};
+  std::vector<Interval<T>> tensors_ = {};
   std::vector<std::int64_t> begins_ = {};
   std::vector<std::int32_t> table_ = {};
   mutable std::shared_ptr<void> elsewhere_ = {};
@@ -76,11 +76,11 @@ class Scattered {
 
 // Memory of a communication: together, or scattered, from an element on.
 template <typename T>
-class Lies {
+class BufferView {
  public:
-  Lies() = default;
-  CHORALE_DEVICE Lies(const T* at) : at_(const_cast<T*>(at)) {}
-  Lies(const ScatteredView<T>& scattered, std::int64_t first = 0)
+  BufferView() = default;
+  CHORALE_DEVICE BufferView(const T* at) : at_(const_cast<T*>(at)) {}
+  BufferView(const ScatteredView<T>& scattered, std::int64_t first = 0)
       : scattered_(scattered), first_(first), together_(false) {}
 
   CHORALE_DEVICE bool is_together() const { return together_; }
@@ -88,15 +88,15 @@ class Lies {
   // One element, wherever it lies.
   CHORALE_DEVICE T* element(std::int64_t index) const { return is_together() ? at(index) : run(index, 1).at; }
   // The memory from there on.
-  CHORALE_DEVICE Lies from(std::int64_t index) const {
-    Lies result = *this;
+  CHORALE_DEVICE BufferView from(std::int64_t index) const {
+    BufferView result = *this;
     result.at_ += is_together() ? index : 0;
     result.first_ += index;
     return result;
   }
-  CHORALE_DEVICE Stretch<T> run(std::int64_t index, std::int64_t most) const {
+  CHORALE_DEVICE Interval<T> run(std::int64_t index, std::int64_t most) const {
     if (is_together()) return {at_ + index, most};
-    const Stretch<T> run = scattered_.run(first_ + index);
+    const Interval<T> run = scattered_.run(first_ + index);
     return {run.at, run.count < most ? run.count : most};
   }
 

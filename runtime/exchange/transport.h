@@ -29,8 +29,8 @@ struct Delivery {
   bool borrows = false;
   const void* at = nullptr;
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
-  std::vector<Stretch<char>> pieces = {};
-  const std::vector<Stretch<char>>* at_pieces = nullptr;
+  std::vector<Interval<char>> pieces = {};
+  const std::vector<Interval<char>>* at_pieces = nullptr;
 };
 
 class Transport {

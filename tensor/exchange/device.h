@@ -97,8 +97,8 @@ class RowsOfSums {
 // The communications and loops of a kernel run one after the other. On other devices a kernel is one launch.
 struct PhaseByPhase {
   template <typename Exchange, typename Function = NoSumFunction>
-  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
-                    const Lies<typename Exchange::Element>& output, const Function& function = {}) {
+  static auto phase(Exchange& exchange, const BufferView<typename Exchange::Element>& input,
+                    const BufferView<typename Exchange::Element>& output, const Function& function = {}) {
     return [=, &exchange](auto& transport) { exchange.run(transport, input, output, function); };
   }
   template <typename Loop>
@@ -245,7 +245,7 @@ class HostDevice : public PhaseByPhase,
   }
   // The rows of what an exchange sums up; the loops take() them.
   template <typename Transport, typename Sum, typename Progress, typename... Loops>
-  static void each_row_of_sums(Transport& transport, Sum& sum, const Lies<typename Sum::Element>& input,
+  static void each_row_of_sums(Transport& transport, Sum& sum, const BufferView<typename Sum::Element>& input,
                                typename Sum::Element* output, std::int64_t, std::int64_t length,
                                Progress&& progress, const Loops&... loops) {
     sum.run(transport, input, output, RowsOfSums<Sum, Loops...>(length, loops...), progress);

@@ -395,7 +395,7 @@ class Driver {
   template <typename T>
   bool finished(const DriverTensor& tensor, Scattered<T>& member, const Share& part) {
     std::vector<T> values;
-    for (const Stretch<T>& each : member.tensors())
+    for (const Interval<T>& each : member.tensors())
       for (const T& value : found<T>(each.at, each.count)) values.push_back(value);
     return is_right(tensor, values.data(), part);
   }

@@ -204,10 +204,10 @@ class Exchange : public ExchangePlan {
   // part. The function receives complete sums: void(index of the first in the output, count, operand, other
   // operand or null).
   template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
-           Progress&& progress = {}) {
+  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
+           Function&& function = {}, Progress&& progress = {}) {
     if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
-    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
+    const BufferView<T> buffers[] = {input, output, BufferView<T>(scratch_.get())};
     for (Step& step : steps_) {
       for (std::size_t i = 0; i < step.sends.size(); ++i) {
         if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
@@ -227,7 +227,7 @@ class Exchange : public ExchangePlan {
   }
 
  private:
-  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Span& place) {
+  static void set_place(Delivery& delivery, const BufferView<T>& buffer, const Span& place) {
     delivery.pieces.clear();
     if (buffer.is_together()) {
       delivery.data = buffer.at(place.begin);
@@ -235,7 +235,7 @@ class Exchange : public ExchangePlan {
     }
     constexpr std::int64_t size = sizeof(T);
     for (std::int64_t e = 0; e < place.count;) {
-      const Stretch<T> run = buffer.run(place.begin + e, place.count - e);
+      const Interval<T> run = buffer.run(place.begin + e, place.count - e);
       delivery.pieces.push_back({reinterpret_cast<char*>(run.at), run.count * size});
       e += run.count;
     }
@@ -243,12 +243,12 @@ class Exchange : public ExchangePlan {
 
   // The data of a message, from an element on: `count` is shortened to a contiguous range.
   static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
-    const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
-                                                     : receive.pieces.empty()     ? nullptr
-                                                                                  : &receive.pieces;
+    const std::vector<Interval<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
+                                                      : receive.pieces.empty()     ? nullptr
+                                                                                   : &receive.pieces;
     if (pieces == nullptr) return static_cast<const T*>(receive.at) + index;
     constexpr std::int64_t size = sizeof(T);
-    for (const Stretch<char>& piece : *pieces) {
+    for (const Interval<char>& piece : *pieces) {
       const std::int64_t elements = piece.count / size;
       if (index < elements) {
         count = std::min(count, elements - index);
@@ -261,7 +261,7 @@ class Exchange : public ExchangePlan {
 
   // Range by range, in each of which all operands and the result are contiguous.
   template <typename Function>
-  void add_up(const Step& step, const OwnSum& sum, const Lies<T>* buffers, Function&& function) {
+  void add_up(const Step& step, const OwnSum& sum, const BufferView<T>* buffers, Function&& function) {
     for (std::int64_t e = 0; e < sum.to.count;) {
       std::int64_t count = sum.to.count - e;
       operands_.clear();
@@ -269,14 +269,14 @@ class Exchange : public ExchangePlan {
         if (place.receive >= 0) {
           operands_.push_back(brought(step.receives[place.receive], e, count));
         } else {
-          const Stretch<T> run = buffers[place.buffer].run(place.begin + e, count);
+          const Interval<T> run = buffers[place.buffer].run(place.begin + e, count);
           operands_.push_back(run.at);
           count = run.count;
         }
       }
       T* to = nullptr;
       if (sum.completes != 1) {
-        const Stretch<T> run = buffers[sum.to.buffer].run(sum.to.begin + e, count);
+        const Interval<T> run = buffers[sum.to.buffer].run(sum.to.begin + e, count);
         to = run.at;
         count = run.count;
       }

@@ -31,7 +31,7 @@
 #include "runtime/exchange/scattered.h"
 #include "tensor/exchange/counted.h"
 #include "tensor/exchange/fused_block.h"
-#include "tensor/exchange/several.h"
+#include "tensor/exchange/pack.h"
 
 namespace chorale {
 
@@ -76,7 +76,7 @@ struct FusedPlan {
 template <typename T, Combination op, typename Loop = NoLoop>
 struct ExchangePhase {
   FusedPlan plan;
-  Lies<T> buffers[3];
+  BufferView<T> buffers[3];
   Loop loop;
   // The steps of this launch: all, or, if computation overlaps, some that follow those of the launch before.
   int first, last;
@@ -123,17 +123,17 @@ struct ExchangePhase {
   }
 
  private:
-  __device__ Lies<T> at(const FusedBlock& block, const FusedPlace& place) const {
+  __device__ BufferView<T> at(const FusedBlock& block, const FusedPlace& place) const {
     return place.rank < 0 ? buffers[place.buffer] : block.published<T>(place.rank, place.buffer);
   }
   __device__ void move(const FusedBlock& block, const FusedMove& row) const {
-    const Lies<T> from = at(block, row.from), to = at(block, row.to);
+    const BufferView<T> from = at(block, row.from), to = at(block, row.to);
     const std::int64_t begin = block.begin(row.count), end = block.end(row.count);
     if (from.is_together() && to.is_together()) {
       const T* const a = from.at(row.from.begin);
       T* const b = to.at(row.to.begin);
-      for_several(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
-        store_several(b + e, several_at<decltype(width)::value>(a + e));
+      for_packs(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+        store_pack(b + e, pack_at<decltype(width)::value>(a + e));
       });
       return;
     }
@@ -147,14 +147,14 @@ struct ExchangePhase {
   __device__ void add_up(const FusedBlock& block, const FusedSum& row, const Loop& mine,
                          double* totals) const {
     const FusedPlace* const places = plan.places + row.first;
-    const Lies<T> to = row.completes == 1 ? Lies<T>() : at(block, row.to);
+    const BufferView<T> to = row.completes == 1 ? BufferView<T>() : at(block, row.to);
     const T* first[kFew] = {};
     bool together = to.is_together();
     for (int k = 0; k < row.operands; ++k) together = together && at(block, places[k]).is_together();
     const std::int64_t begin = block.begin(row.count), end = block.end(row.count);
     if (!together) {
       for (std::int64_t e = begin + block.thread; e < end; e += block.threads) {
-        Several<T, 1> sum = {{*at(block, places[0]).element(places[0].begin + e)}};
+        Pack<T, 1> sum = {{*at(block, places[0]).element(places[0].begin + e)}};
         for (int k = 1; k < row.operands; ++k)
           sum.of[0] = combined<op>(sum.of[0], *at(block, places[k]).element(places[k].begin + e));
         if (row.completes != 1) {
@@ -174,32 +174,32 @@ struct ExchangePhase {
     if (stays && row.completes == 0) return;
     T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
     const int operands = row.operands;
-    for_several(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+    for_packs(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
       constexpr int count = decltype(width)::value;
-      Several<T, count> more[kFew];
+      Pack<T, count> more[kFew];
       CHORALE_UNROLL
       for (int k = 0; k < kFew; ++k)
-        if (k < operands) more[k] = several_at<count>(first[k] + e);
-      Several<T, count> sum = more[0];
+        if (k < operands) more[k] = pack_at<count>(first[k] + e);
+      Pack<T, count> sum = more[0];
       CHORALE_UNROLL
       for (int k = 1; k < kFew; ++k)
         if (k < operands) add(sum, more[k]);
       for (int k = kFew; k < operands; ++k)
-        add(sum, several_at<count>(at(block, places[k]).at(places[k].begin + e)));
-      if (result != nullptr) store_several(result + e, sum);
+        add(sum, pack_at<count>(at(block, places[k]).at(places[k].begin + e)));
+      if (result != nullptr) store_pack(result + e, sum);
       apply(row, e, sum, mine, totals);
     });
   }
   template <int count>
-  __device__ static void add(Several<T, count>& sum, const Several<T, count>& more) {
+  __device__ static void add(Pack<T, count>& sum, const Pack<T, count>& more) {
     CHORALE_UNROLL
     for (int k = 0; k < count; ++k) sum.of[k] = combined<op>(sum.of[k], more.of[k]);
   }
   template <int count>
-  __device__ static void apply(const FusedSum& row, std::int64_t e, const Several<T, count>& sum,
+  __device__ static void apply(const FusedSum& row, std::int64_t e, const Pack<T, count>& sum,
                                const Loop& mine, double* totals) {
     if constexpr (!std::is_same_v<Loop, NoLoop>)
-      if (row.completes != 0) mine.template several<count>(row.index + e, sum, totals);
+      if (row.completes != 0) mine.template pack<count>(row.index + e, sum, totals);
   }
 };
 
@@ -214,9 +214,8 @@ struct LoopPhase {
     double totals[Loop::kTotals + 1];
     Loop::start(totals);
     const std::int64_t count = mine.part.elements;
-    for_several(
-        block.begin(count), block.end(count), block.thread, block.threads,
-        [&](auto width, std::int64_t e) { mine.template several<decltype(width)::value>(e, totals); });
+    for_packs(block.begin(count), block.end(count), block.thread, block.threads,
+              [&](auto width, std::int64_t e) { mine.template pack<decltype(width)::value>(e, totals); });
     mine.finish(totals, block.team());
     block.end_phase(1);
     return true;
@@ -233,15 +232,15 @@ struct SendPhase {
 
   __device__ bool run(FusedBlock& block) const {
     if (!block.join()) return false;
-    block.publish(0, Lies<T>(input));
+    block.publish(0, BufferView<T>(input));
     block.reach(1);
     if (!block.wait(&from, from >= 0 ? 1 : 0, 1)) return false;
     if (from >= 0) {
       const T* const there = block.published<T>(from, 0).at(0);
-      for_several(block.begin(count), block.end(count), block.thread, block.threads,
-                  [&](auto width, std::int64_t e) {
-                    store_several(output + e, several_at<decltype(width)::value>(there + e));
-                  });
+      for_packs(block.begin(count), block.end(count), block.thread, block.threads,
+                [&](auto width, std::int64_t e) {
+                  store_pack(output + e, pack_at<decltype(width)::value>(there + e));
+                });
     }
     block.reach(2);
     if (!block.wait(&to, to >= 0 ? 1 : 0, 2)) return false;
@@ -261,8 +260,8 @@ struct CountedPhase {
   __device__ bool run(FusedBlock& block) const {
     const int peers = rows.rank < 0 ? 0 : rows.ranks;
     if (!block.join()) return false;
-    block.publish(0, Lies<T>(input));
-    block.publish(1, Lies<std::int32_t>(counts));
+    block.publish(0, BufferView<T>(input));
+    block.publish(1, BufferView<std::int32_t>(counts));
     block.reach(1);
     if (!block.wait_all(rows.first, peers, 1)) return false;
     std::int64_t end = 0;
@@ -285,16 +284,15 @@ struct CountedPhase {
 
  private:
   __device__ static void move(const FusedBlock& block, T* to, const T* from, std::int64_t count) {
-    for_several(block.begin(count), block.end(count), block.thread, block.threads,
-                [&](auto width, std::int64_t e) {
-                  store_several(to + e, several_at<decltype(width)::value>(from + e));
-                });
+    for_packs(
+        block.begin(count), block.end(count), block.thread, block.threads,
+        [&](auto width, std::int64_t e) { store_pack(to + e, pack_at<decltype(width)::value>(from + e)); });
   }
   __device__ void clear(const FusedBlock& block, std::int64_t first, std::int64_t count) const {
-    for_several(block.begin(count), block.end(count), block.thread, block.threads,
-                [&](auto width, std::int64_t e) {
-                  store_several(output + first + e, Several<T, decltype(width)::value>{});
-                });
+    for_packs(block.begin(count), block.end(count), block.thread, block.threads,
+              [&](auto width, std::int64_t e) {
+                store_pack(output + first + e, Pack<T, decltype(width)::value>{});
+              });
   }
 };
 

@@ -56,8 +56,8 @@ struct Width {
 // function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by thread `thread`
 // of `threads`.
 template <typename Function>
-__device__ inline void for_several(std::int64_t begin, std::int64_t end, std::int64_t thread,
-                                   std::int64_t threads, const Function& function) {
+__device__ inline void for_packs(std::int64_t begin, std::int64_t end, std::int64_t thread,
+                                 std::int64_t threads, const Function& function) {
   const std::int64_t whole = begin + (end - begin) / kSeveral * kSeveral;
   for (std::int64_t e = begin + thread * kSeveral; e < whole; e += threads * kSeveral)
     function(Width<kSeveral>(), e);
@@ -102,13 +102,13 @@ class FusedBlock {
   __device__ std::int64_t end(std::int64_t count) const { return slice(count, channel + 1); }
 
   template <typename T>
-  __device__ void publish(int buffer, const Lies<T>& lies) const {
-    static_assert(sizeof(Lies<T>) <= 64);
-    if (thread == 0) *reinterpret_cast<Lies<T>*>(doorbell(rank, channel).buffers[buffer]) = lies;
+  __device__ void publish(int buffer, const BufferView<T>& lies) const {
+    static_assert(sizeof(BufferView<T>) <= 64);
+    if (thread == 0) *reinterpret_cast<BufferView<T>*>(doorbell(rank, channel).buffers[buffer]) = lies;
   }
   template <typename T>
-  __device__ Lies<T> published(int of, int buffer) const {
-    return *reinterpret_cast<const Lies<T>*>(doorbell(of, channel).buffers[buffer]);
+  __device__ BufferView<T> published(int of, int buffer) const {
+    return *reinterpret_cast<const BufferView<T>*>(doorbell(of, channel).buffers[buffer]);
   }
 
   __device__ bool sync() const { return __syncthreads_and(1) != 0; }

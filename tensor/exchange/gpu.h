@@ -257,8 +257,8 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
   }
 
   template <typename Exchange, typename Loop = NoLoop>
-  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
-                    const Lies<typename Exchange::Element>& output, const Loop& loop = {}) {
+  static auto phase(Exchange& exchange, const BufferView<typename Exchange::Element>& input,
+                    const BufferView<typename Exchange::Element>& output, const Loop& loop = {}) {
     return exchange.phase(input, output, loop);
   }
   template <typename Loop>
@@ -361,7 +361,7 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
   }
   // Sums are stored, and then read row by row.
   template <typename Transport, typename Sum, typename Progress, typename... Loops>
-  void each_row_of_sums(Transport& transport, Sum& sum, const Lies<typename Sum::Element>& input,
+  void each_row_of_sums(Transport& transport, Sum& sum, const BufferView<typename Sum::Element>& input,
                         typename Sum::Element* output, std::int64_t rows, std::int64_t length,
                         const Progress& progress, const Loops&... loops) {
     sum.run(transport, input, output, StoredSums<typename Sum::Element>{output}, progress);
@@ -459,7 +459,7 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
   static constexpr std::int64_t kMostTotals = 1 << 16;
   template <typename T>
   struct Table {
-    GpuMemory<Stretch<T>> tensors;
+    GpuMemory<Interval<T>> tensors;
     GpuMemory<std::int64_t> begins;
     GpuMemory<std::int32_t> table;
   };

@@ -28,13 +28,14 @@ class GpuExchange : public ExchangePlan {
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Loop = NoLoop>
-  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
+  ExchangePhase<T, op, Loop> phase(const BufferView<T>& input, const BufferView<T>& output,
+                                   const Loop& loop = {}) {
     return phase(input, output, loop, 0, static_cast<int>(steps().size()));
   }
   // One launch if no computation overlaps, or if a total is to be kept; else one per step.
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
-           Progress progress = {}) {
+  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
+           const Loop& loop = {}, Progress progress = {}) {
     const int all = static_cast<int>(steps().size());
     int from = 0;
     do {
@@ -48,7 +49,7 @@ class GpuExchange : public ExchangePlan {
     } while (from < all);
   }
   template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction,
+  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output, NoSumFunction,
            Progress progress = {}) {
     run(transport, input, output, NoLoop(), progress);
   }
@@ -65,10 +66,10 @@ class GpuExchange : public ExchangePlan {
   };
 
   template <typename Loop>
-  ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop, int from,
-                                   int to) {
+  ExchangePhase<T, op, Loop> phase(const BufferView<T>& input, const BufferView<T>& output, const Loop& loop,
+                                   int from, int to) {
     if (!tables_here_) prepare();
-    return {tables_here_->plan, {input, output, Lies<T>(tables_here_->scratch.get())}, loop, from, to};
+    return {tables_here_->plan, {input, output, BufferView<T>(tables_here_->scratch.get())}, loop, from, to};
   }
   template <typename Progress>
   static void state_needs(const Step& step, Progress& progress) {

@@ -9,9 +9,9 @@
 #include "tensor/exchange/blas.h"
 #include "tensor/exchange/boxes.h"
 #include "tensor/exchange/fused_block.h"
+#include "tensor/exchange/pack.h"
 #include "tensor/exchange/parts.h"
 #include "tensor/exchange/rows.h"
-#include "tensor/exchange/several.h"
 
 namespace chorale {
 
@@ -22,10 +22,10 @@ __global__ void __launch_bounds__(256)
                         static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
   double totals[Loop::kTotals + 1];
   Loop::start(totals);
-  for_several(0, count, std::int64_t{team.block} * team.threads + team.thread,
-              std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
-                loop.template several<decltype(width)::value>(begin + e, totals);
-              });
+  for_packs(0, count, std::int64_t{team.block} * team.threads + team.thread,
+            std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
+              loop.template pack<decltype(width)::value>(begin + e, totals);
+            });
   loop.finish(totals, team);
 }
 
@@ -71,11 +71,11 @@ struct RowChain<First, Rest...> {
   __device__ void run(const RowTeam& team, std::int64_t length) const {
     double totals[First::kTotals + 1];
     if constexpr (First::kValueOfRow) {
-      if (team.lane == 0) first.template several<1>(team.row, totals);
+      if (team.lane == 0) first.template pack<1>(team.row, totals);
     } else {
       First::start(totals);
-      for_several(0, length, team.lane, kLanes, [&](auto width, std::int64_t e) {
-        first.template several<decltype(width)::value>(team.row * length + e, totals);
+      for_packs(0, length, team.lane, kLanes, [&](auto width, std::int64_t e) {
+        first.template pack<decltype(width)::value>(team.row * length + e, totals);
       });
       first.finish(totals, team);
     }
@@ -108,8 +108,8 @@ struct StoredSums {
   static constexpr int kTotals = 0;
   __device__ static void start(double*) {}
   template <int width>
-  __device__ void several(std::int64_t begin, const Several<T, width>& sums, double*) const {
-    store_several(to + begin, sums);
+  __device__ void pack(std::int64_t begin, const Pack<T, width>& sums, double*) const {
+    store_pack(to + begin, sums);
   }
   template <typename Team>
   __device__ void finish(const double*, const Team&) const {}

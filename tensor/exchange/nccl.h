@@ -28,7 +28,7 @@ inline void check(ncclResult_t code, const char* what) {
 template <typename T>
 struct SumOperands {
   static constexpr int kMost = 4;
-  Lies<T> at[kMost];
+  BufferView<T> at[kMost];
   int count;
 };
 
@@ -36,7 +36,7 @@ struct SumOperands {
 // before those of this launch have kept totals already.
 template <typename T, Combination op, typename Loop>
 __global__ void __launch_bounds__(256)
-    sum_kernel(const __grid_constant__ SumOperands<T> operands, const __grid_constant__ Lies<T> to,
+    sum_kernel(const __grid_constant__ SumOperands<T> operands, const __grid_constant__ BufferView<T> to,
                bool stores, const __grid_constant__ Loop loop, std::int64_t index, std::int64_t count,
                int before) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x,
@@ -47,20 +47,20 @@ __global__ void __launch_bounds__(256)
   for (int k = 0; k < operands.count; ++k) together = together && operands.at[k].is_together();
   const auto one = [&](auto width, std::int64_t e) {
     constexpr int count_at_once = decltype(width)::value;
-    Several<T, count_at_once> sum = {};
+    Pack<T, count_at_once> sum = {};
     CHORALE_UNROLL
     for (int k = 0; k < SumOperands<T>::kMost; ++k) {
       if (k >= operands.count) break;
-      const Several<T, count_at_once> more = several_at<count_at_once>(operands.at[k].element(e));
+      const Pack<T, count_at_once> more = pack_at<count_at_once>(operands.at[k].element(e));
       CHORALE_UNROLL
       for (int i = 0; i < count_at_once; ++i)
         sum.of[i] = k == 0 ? more.of[i] : combined<op>(sum.of[i], more.of[i]);
     }
-    if (stores) store_several(to.element(e), sum);
-    if constexpr (!std::is_same_v<Loop, NoLoop>) loop.template several<count_at_once>(index + e, sum, totals);
+    if (stores) store_pack(to.element(e), sum);
+    if constexpr (!std::is_same_v<Loop, NoLoop>) loop.template pack<count_at_once>(index + e, sum, totals);
   };
   if (together)
-    for_several(0, count, thread, threads, one);
+    for_packs(0, count, thread, threads, one);
   else
     for (std::int64_t e = thread; e < count; e += threads) one(Width<1>(), e);
   if constexpr (Loop::kTotals > 0)
@@ -80,11 +80,11 @@ class StreamExchange : public ExchangePlan {
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
-           Progress progress = {}) {
+  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
+           const Loop& loop = {}, Progress progress = {}) {
     prepare();
     GpuDevice& device = transport.device();
-    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
+    const BufferView<T> buffers[] = {input, output, BufferView<T>(scratch_.get())};
     int kept = 0;  // blocks that have left totals
     if constexpr (Loop::kTotals > 0) {
       add(device, {}, {}, false, loop, 0, 0, 0, 1);
@@ -93,7 +93,7 @@ class StreamExchange : public ExchangePlan {
     for (Step& step : steps_) {
       T* aside = aside_.get();
       const auto place = [&](Delivery& delivery, const Span& at) {
-        const Lies<T>& lies = buffers[at.buffer];
+        const BufferView<T>& lies = buffers[at.buffer];
         if (lies.is_together()) {
           delivery.data = lies.at(at.begin);
           return false;
@@ -106,7 +106,7 @@ class StreamExchange : public ExchangePlan {
         const Span& at = step.from[i];
         if (at.buffer == 0) progress.needs(at.begin, at.count);
         if (place(step.sends[i], at))
-          copy(device, buffers[at.buffer], at.begin, Lies<T>(static_cast<T*>(step.sends[i].data)), 0,
+          copy(device, buffers[at.buffer], at.begin, BufferView<T>(static_cast<T*>(step.sends[i].data)), 0,
                at.count);
       }
       std::vector<std::size_t> scattered;
@@ -114,10 +114,10 @@ class StreamExchange : public ExchangePlan {
         if (place(step.receives[i], step.to[i])) scattered.push_back(i);
       transport.exchange(step.sends, step.receives);
       for (const std::size_t i : scattered)
-        copy(device, Lies<T>(static_cast<T*>(step.receives[i].data)), 0, buffers[step.to[i].buffer],
+        copy(device, BufferView<T>(static_cast<T*>(step.receives[i].data)), 0, buffers[step.to[i].buffer],
              step.to[i].begin, step.to[i].count);
       for (const OwnSum& sum : step.sums) {
-        std::vector<Lies<T>> operands;
+        std::vector<BufferView<T>> operands;
         for (const Span& from : sum.from) {
           if (from.buffer == 0) progress.needs(from.begin, sum.to.count);
           const Span& at = from.receive < 0 ? from : step.to[static_cast<std::size_t>(from.receive)];
@@ -129,7 +129,7 @@ class StreamExchange : public ExchangePlan {
     }
   }
   template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, NoSumFunction,
+  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output, NoSumFunction,
            Progress progress = {}) {
     run(transport, input, output, NoLoop(), progress);
   }
@@ -151,21 +151,21 @@ class StreamExchange : public ExchangePlan {
     partial_ = std::shared_ptr<T>(gpu_memory<T>(longest).release(), GpuFree());
   }
   template <typename Loop>
-  void add_up(GpuDevice& device, const OwnSum& sum, std::vector<Lies<T>> operands, const Lies<T>* buffers,
-              const Loop& loop, int& kept) {
+  void add_up(GpuDevice& device, const OwnSum& sum, std::vector<BufferView<T>> operands,
+              const BufferView<T>* buffers, const Loop& loop, int& kept) {
     constexpr std::size_t most = SumOperands<T>::kMost;
     const std::int64_t count = sum.to.count;
     // If there are too many operands, partial sums are made in separate memory; each element by the thread
     // that reads it.
     while (operands.size() > most) {
-      const Lies<T> partial(partial_.get());
+      const BufferView<T> partial(partial_.get());
       add(device, {operands.begin(), operands.begin() + most}, partial, true, NoLoop(), 0, count, 0,
           blocks(count));
       operands.erase(operands.begin(), operands.begin() + most - 1);
       operands[0] = partial;
     }
     const bool stores = sum.completes != 1;
-    const Lies<T> to = stores ? buffers[sum.to.buffer].from(sum.to.begin) : Lies<T>();
+    const BufferView<T> to = stores ? buffers[sum.to.buffer].from(sum.to.begin) : BufferView<T>();
     if (sum.completes == 0) return add(device, operands, to, true, NoLoop(), 0, count, 0, blocks(count));
     const int here = Loop::kTotals > 0 ? std::max(1, std::min(blocks(count), 4096 / std::max(1, completing_)))
                                        : blocks(count);
@@ -173,15 +173,16 @@ class StreamExchange : public ExchangePlan {
     kept += here;
   }
   template <typename Loop>
-  static void add(GpuDevice& device, const std::vector<Lies<T>>& operands, const Lies<T>& to, bool stores,
-                  const Loop& loop, std::int64_t index, std::int64_t count, int before, int blocks) {
+  static void add(GpuDevice& device, const std::vector<BufferView<T>>& operands, const BufferView<T>& to,
+                  bool stores, const Loop& loop, std::int64_t index, std::int64_t count, int before,
+                  int blocks) {
     SumOperands<T> given = {};
     given.count = static_cast<int>(operands.size());
     std::copy(operands.begin(), operands.end(), given.at);
     device.launch(sum_kernel<T, op, Loop>, blocks, 256, given, to, stores, loop, index, count, before);
   }
-  static void copy(GpuDevice& device, const Lies<T>& from, std::int64_t from_begin, const Lies<T>& to,
-                   std::int64_t to_begin, std::int64_t count) {
+  static void copy(GpuDevice& device, const BufferView<T>& from, std::int64_t from_begin,
+                   const BufferView<T>& to, std::int64_t to_begin, std::int64_t count) {
     add(device, {from.from(from_begin)}, to.from(to_begin), true, NoLoop(), 0, count, 0, blocks(count));
   }
   static int blocks(std::int64_t count) {

@@ -81,7 +81,7 @@ std::string members_for_kernels(const LoopContents& loop) {
                            : p.offset.empty() ? fmt::format("*{}", member(p))
                                               : fmt::format("{}[{}]", member(p), p.offset));
     else
-      moved += fmt::format("    const auto {} = chorale::several_at<width>({});\n", p.name, address(p));
+      moved += fmt::format("    const auto {} = chorale::pack_at<width>({});\n", p.name, address(p));
   }
   for (const auto& [name, parameter] : loop.inputs) {
     const auto it = std::ranges::find(loop.parameters, parameter, &LoopParameter::name);
@@ -93,8 +93,8 @@ std::string members_for_kernels(const LoopContents& loop) {
   }
   for (const auto& [name, parameter] : loop.outputs) {
     const auto it = std::ranges::find(loop.parameters, parameter, &LoopParameter::name);
-    results += fmt::format("    chorale::Several<{}, width> to_{};\n", loop.types.at(name), name);
-    stores += fmt::format("    chorale::store_several({}, to_{});\n", address(*it), name);
+    results += fmt::format("    chorale::Pack<{}, width> to_{};\n", loop.types.at(name), name);
+    stores += fmt::format("    chorale::store_pack({}, to_{});\n", address(*it), name);
     arguments.push_back(fmt::format("to_{}.of[k]", name));
   }
   std::string folds, added, started, kept;
@@ -111,24 +111,23 @@ std::string members_for_kernels(const LoopContents& loop) {
     arguments.push_back(fmt::format("fold_{}", loop.folds[k]->name));
   }
   const std::string given =
-      sum ? fmt::format(", const chorale::Several<{}, width>& sums", loop.types.at(loop.options.sum->name))
-          : "";
+      sum ? fmt::format(", const chorale::Pack<{}, width>& sums", loop.types.at(loop.options.sum->name)) : "";
   // Several at once only where all operands follow each other; `together` has what speaks against it.
   const std::string one_by_one =
       together.empty()
           ? ""
           : fmt::format(
                 "    if constexpr (width > 1)\n      if ({}) {{\n        for (int k = 0; k < width; ++k) "
-                "several<1>(begin + k, {}totals);\n        return;\n      }}\n",
+                "pack<1>(begin + k, {}totals);\n        return;\n      }}\n",
                 fmt::join(together, " || "),
-                sum ? fmt::format("chorale::Several<{}, 1>{{{{sums.of[k]}}}}, ",
+                sum ? fmt::format("chorale::Pack<{}, 1>{{{{sums.of[k]}}}}, ",
                                   loop.types.at(loop.options.sum->name))
                     : "");
   return fmt::format(
       "\n  static constexpr int kTotals = {};\n"
       "  CHORALE_ELEMENT static void start([[maybe_unused]] double* totals) {{{} }}\n"
       "  template <int width>\n"
-      "  CHORALE_ELEMENT void several([[maybe_unused]] std::int64_t begin{}, [[maybe_unused]] double* "
+      "  CHORALE_ELEMENT void pack([[maybe_unused]] std::int64_t begin{}, [[maybe_unused]] double* "
       "totals) const {{\n    [[maybe_unused]] const std::int64_t index = part.index(begin);\n"
       "{}{}{}{}    CHORALE_UNROLL\n    for (int k = 0; k < width; ++k) {{\n{}      element({});\n{}    "
       "}}\n{}  }}\n"

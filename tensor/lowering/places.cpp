@@ -136,7 +136,7 @@ std::string WorkloadPlaces::first_of(const std::string& name) const {
 }
 std::string WorkloadPlaces::begun_at(const std::string& whole, const std::string& slice) const {
   if (!is_scattered(whole)) return fmt::format("{} + has_{}.first()", pointer(whole), slice);
-  return fmt::format("chorale::Lies<{}>({}, has_{}.first())",
+  return fmt::format("chorale::BufferView<{}>({}, has_{}.first())",
                      c_type(operation(workload_, whole).type.element), pointer(whole), slice);
 }
 

@@ -50,7 +50,7 @@ std::string printed_top(const WorkloadPlaces& places) {
       "#include <vector>\n\n#include \"tensor/exchange/device.h\"\n#include "
       "\"tensor/exchange/exchange.h\"\n"
       "#include \"tensor/exchange/overlap.h\"\n#include \"tensor/exchange/parts.h\"\n"
-      "#include \"tensor/exchange/products.h\"\n#include \"tensor/exchange/several.h\"\n\n"
+      "#include \"tensor/exchange/products.h\"\n#include \"tensor/exchange/pack.h\"\n\n"
       "namespace workloads::{1} {{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"

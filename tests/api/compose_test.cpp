@@ -30,7 +30,7 @@ TEST(ComposeLong, IsNeverBetterThanAFrontier) {
     for (const char* collective : {"allgather", "allreduce", "alltoall", "broadcast"}) {
       SCOPED_TRACE(std::string(spec) + " " + collective);
       const Topology there = machine(spec);
-      const Collective asked = communication(collective, there);
+      const Collective asked = collective(collective, there);
       const Composition composed = compose(there, asked, {.max_chunks = 2});
       ASSERT_THAT(composed.result.points, Not(IsEmpty()));
       EXPECT_EQ(composed.outlines.size(), composed.result.points.size());
@@ -53,7 +53,7 @@ TEST(Compose, TellsWhatIsThereAsItIsFound) {
   const Topology there = machine("dgx-a100:2");
   int told = 0, without_bounds = 0;
   Composition last;
-  const Composition composed = compose(there, communication("allreduce", there),
+  const Composition composed = compose(there, collective("allreduce", there),
                                        {.max_chunks = 2, .found = [&](const Composition& so_far) {
                                           ++told;
                                           without_bounds += so_far.result.claims.empty();
@@ -125,8 +125,8 @@ TEST(Repair, BeginsASearch) {
   const Topology now = machine("dgx1", failure);
   for (const char* collective : {"allgather", "allreduce", "reduce"}) {
     SCOPED_TRACE(collective);
-    const Result old = frontier(before, communication(collective, before), quick(2));
-    const Collective asked = communication(collective, now);
+    const Result old = frontier(before, collective(collective, before), quick(2));
+    const Collective asked = collective(collective, now);
     const Repair made = repair(old, "dgx1", failure, asked);
     ASSERT_TRUE(made.patched);
     EXPECT_GT(made.lost, 0);
@@ -142,12 +142,12 @@ TEST(Repair, BeginsASearch) {
 
 TEST(Repair, RefusesOtherQuestions) {
   const Topology ring = machine("ring:4");
-  const Result old = frontier(ring, communication("broadcast", ring), quick(1));
+  const Result old = frontier(ring, collective("broadcast", ring), quick(1));
   const auto asking = [&](const std::string& spec, const std::string& collective,
                           const MachineChanges& changes) {
     return [=] {
       const Topology now = machine(spec, changes);
-      repair(old, spec, changes, communication(collective, now));
+      repair(old, spec, changes, collective(collective, now));
     };
   };
   EXPECT_THAT(asking("ring:5", "broadcast", {}),

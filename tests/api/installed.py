@@ -66,7 +66,7 @@ for chain in chains:
 public = "\n".join(line.split(" ", 2)[2] for line in run("nm", "-DC", "--defined-only", str(library)).splitlines())
 for inside in ("chorale::CaDiCal", "CaDiCaL::", "chorale::InstanceSolver", "chorale::lower(", "chorale::StepRoundEncoding", "bliss::"):
     assert inside not in public, f"{inside} can be seen"
-for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "select", "compile", "run", "machine", "communication"):
+for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "select", "compile", "run", "machine", "collective"):
     assert re.search(rf"^chorale::{door}\(", public, re.M), f"{door} cannot be seen"
 
 # By CMake.

@@ -33,7 +33,7 @@ using testing::ThrowsMessage;
 
 Result small(const std::string& spec, const std::string& collective, int chunks = 2) {
   const Topology there = machine(spec);
-  return frontier(there, communication(collective, there), {.max_chunks = chunks});
+  return frontier(there, collective(collective, there), {.max_chunks = chunks});
 }
 
 // What is asked of a switch with four ranks is asked of the routes through it.
@@ -45,7 +45,7 @@ TEST(Door, SwitchesAreRemovedAtThePublicApi) {
   }
   const Topology without = flatten(with_switch);
   ASSERT_EQ(without.links.size(), 12u);
-  const Collective asked = communication("broadcast", without);
+  const Collective asked = collective("broadcast", without);
   Result one = frontier(with_switch, asked, {.max_chunks = 1}),
          other = frontier(without, asked, {.max_chunks = 1});
   one.seconds = other.seconds = 0;
@@ -62,8 +62,8 @@ TEST(Door, CollectivesAreOfMachinesWithSwitchesToo) {
   Topology star{.name = "star", .ranks = 3, .switches = 1};
   for (Rank n = 0; n < 3; ++n) star.links.push_back({.src = n, .dst = 3});
   star.links.push_back({.src = 3, .dst = 0});
-  EXPECT_EQ(communication("gather", star, {.root = 0}).ranks, 3);
-  EXPECT_THROW(communication("broadcast", star, {.root = 0}),
+  EXPECT_EQ(collective("gather", star, {.root = 0}).ranks, 3);
+  EXPECT_THROW(collective("broadcast", star, {.root = 0}),
                InputError);  // nothing comes out to ranks 1 and 2
 }
 
@@ -106,7 +106,7 @@ TEST(Door, QuestionsThatDoNotFitAreRefused) {
               ThrowsMessage<InputError>(HasSubstr("cuts a block into 2 chunks")));
   EXPECT_THAT([&] { frontier(ring, make_collective("allgather", 4, 1), {.min_chunks = 3, .max_chunks = 2}); },
               ThrowsMessage<InputError>(HasSubstr("no chunk count from 3 to 2")));
-  EXPECT_THAT([&] { communication("allgather", ring, {.root = 1}); },
+  EXPECT_THAT([&] { collective("allgather", ring, {.root = 1}); },
               ThrowsMessage<InputError>(HasSubstr("has no root")));
   EXPECT_THAT([&] { classic(ring, {.name = "ring_allreduce", .root = 1}); },
               ThrowsMessage<InputError>(HasSubstr("has no root")));
@@ -117,7 +117,7 @@ TEST(Door, QuestionsThatDoNotFitAreRefused) {
 TEST(Door, BoundsAreToldAsTheyAreKnown) {
   const Topology ring = machine("ring:4");
   std::vector<Bounds> told;
-  const Bounds known = bounds(ring, communication("allgather", ring),
+  const Bounds known = bounds(ring, collective("allgather", ring),
                               {.chunks = 2, .progress = [&](const Bounds& each) { told.push_back(each); }});
   EXPECT_EQ(known.steps, 2);
   EXPECT_EQ(known.rate.rounds * 2, known.rate.chunks * 3);
@@ -273,7 +273,7 @@ TEST(BestSizes, OfLongSchedulesAreNotLookedForOnceStopped) {
 // is told that it was one. torus:8x8 in 1 to 512 chunks takes minutes.
 TEST(Frontier, ATimeLimitWithoutASupervisorEndsConstructionsAndIsSaid) {
   const Topology there = machine("torus:8x8");
-  const Result result = frontier(there, communication("allgather", there),
+  const Result result = frontier(there, collective("allgather", there),
                                  {.max_chunks = 512, .time_limit = std::chrono::milliseconds(1)});
   EXPECT_FALSE(result.complete);
   EXPECT_EQ(result.stopped, Stopped::TimeLimit);

@@ -79,7 +79,7 @@ int main_of(int count, unsigned seed, bool named) {
           "hub:6", "dgx-a100:1", "dgx1:2", "mi250:1", "torus:4x4", "hypercube:4"}) {
       const Topology topology = machine(name);
       ++counts.machines;
-      count_differences(topology, communication("allreduce", topology), 2, counts);
+      count_differences(topology, collective("allreduce", topology), 2, counts);
     }
   // Rank 4 gets in one step, apart, what rank 2 gets as a sum: it has to add that up first.
   const Topology apart = topology_from_json(
@@ -88,13 +88,13 @@ int main_of(int count, unsigned seed, bool named) {
           {"src": 1, "dst": 4, "bandwidth": 3, "both_ways": true}]})",
       "test");
   ++counts.machines;
-  count_differences(apart, communication("allreduce", apart), 3, counts, 1);
+  count_differences(apart, collective("allreduce", apart), 3, counts, 1);
   std::mt19937 random(seed);
   for (int i = 0; i < count; ++i) {
     // Mostly few ranks, which are searched through; up to 16 of all counts.
     const Topology topology = test::random_machine(random, {.most_ranks = i % 3 == 0 ? 16 : 7});
     ++counts.machines;
-    count_differences(topology, communication("allreduce", topology), 1 + test::below(random, 3), counts);
+    count_differences(topology, collective("allreduce", topology), 1 + test::below(random, 3), counts);
     count_differences(topology, custom_sum(topology.ranks, random), 1 + test::below(random, 2), counts);
   }
   std::cout << fmt::format(

@@ -54,7 +54,7 @@ WORDS = [
 ]
 COLUMNS = 110
 # Private words that names of the product's code had, and what they have instead.
-NAMES = re.compile(r"\b(Alikes|Cheap|lies_even|look_at_\w+|put_together|say_\w+|steers|tell_\w+|told_\w*)\b")
+NAMES = re.compile(r"\b(Alikes|Cheap|Lies|Several|Stretch|TakenAnswer|Taker|links_alike|lies_even|look_at_\w+|put_together|say_\w+|steers|tell_\w+|told_\w*)\b")
 NAMES_INSTEAD = "say what it is in the field's words: equivalent, record, describe, is_aligned, a fault of"
 
 

@@ -56,8 +56,8 @@ class Building : public ::testing::Test {
   std::vector<LibraryQuestion> questions_ = {};
   const Verifiers verifiers_ = {};  // nothing is taken, and no times are predicted
   const Machines machines_ = {};
-  const Taker taker_{verifiers_, machines_};
-  Keeper keeper_{*file_, taker_, verifiers_};
+  const AnswerVerifier answers_{verifiers_, machines_};
+  Keeper keeper_{*file_, answers_, verifiers_};
 };
 
 // Four questions by three threads, and again: now all are there, and nobody is asked.

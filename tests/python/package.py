@@ -114,7 +114,7 @@ class SameAnswers(unittest.TestCase):
         self.assertTrue(answer._repr_html_().startswith("<svg "))
         self.assertEqual(answer.binding, theirs["binding"])
         # Of a group a message is what a rank of it gets: three blocks, of which two come from others.
-        group = chorale.communication("allgather", "dgx1", group=[0, 2, 3])
+        group = chorale.collective("allgather", "dgx1", group=[0, 2, 3])
         of_group = chorale.optimize("dgx1", group, sizes=[3 << 10, 3 << 20])
         line = ["optimize", "dgx1", "allgather", "--group", "0,2,3", "--sizes", "3K,3M", "--json", "-"]
         self.assertEqual([row["us"] for row in of_group.rows], [row["us"] for row in json.loads(says(*line, code=(0, 3)).stdout)["rows"]])
@@ -423,12 +423,12 @@ class OnArrays(unittest.TestCase):
 
 class Errors(unittest.TestCase):
     def test_groups_and_counts(self):
-        rows = chorale.communication("allgather", "mesh:2x3", groups="row")
-        self.assertEqual(rows.to_json(), chorale.communication("allgather", "mesh:2x3", groups=[[0, 1, 2], [3, 4, 5]]).to_json()
+        rows = chorale.collective("allgather", "mesh:2x3", groups="row")
+        self.assertEqual(rows.to_json(), chorale.collective("allgather", "mesh:2x3", groups=[[0, 1, 2], [3, 4, 5]]).to_json()
                          .replace("of 2 groups", "of each row"))
-        uneven = chorale.communication("alltoallv", "ring:4", group=[3, 1], counts=[[0, 2], [1, 0]])
+        uneven = chorale.collective("alltoallv", "ring:4", group=[3, 1], counts=[[0, 2], [1, 0]])
         self.assertEqual([(list(chunk.pre), list(chunk.post)) for chunk in uneven.chunks], [([3], [1]), ([3], [1]), ([1], [3])])
-        result = chorale.frontier("ring:4", chorale.communication("allgatherv", "ring:4", counts=(2, 0, 1, 0)))
+        result = chorale.frontier("ring:4", chorale.collective("allgatherv", "ring:4", counts=(2, 0, 1, 0)))
         self.assertTrue(result.points)
         self.assertFalse(chorale.check(result).faults)
 
@@ -443,12 +443,12 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.frontier(ring, "allgathr"), "allgather"),
                 (lambda: chorale.frontier(ring, "broadcast", root=4), "root 4"),
                 (lambda: chorale.frontier(ring, "allgather", root=1), "has no root"),
-                (lambda: chorale.frontier(ring, chorale.communication("allgather", "ring:5")), "is of 5 ranks"),
-                (lambda: chorale.communication("allgather", ring, group=[0, 4]), "'4' is not a rank of ring:4"),
-                (lambda: chorale.communication("allgather", ring, group=[]), "a list is empty"),
-                (lambda: chorale.communication("allgather", ring, groups=[[0, 1], [1]]), "rank 1 is in two groups"),
-                (lambda: chorale.communication("allgatherv", ring, counts=[1, 2]), "2 counts"),
-                (lambda: chorale.communication("allgatherv", ring), "--counts"),
+                (lambda: chorale.frontier(ring, chorale.collective("allgather", "ring:5")), "is of 5 ranks"),
+                (lambda: chorale.collective("allgather", ring, group=[0, 4]), "'4' is not a rank of ring:4"),
+                (lambda: chorale.collective("allgather", ring, group=[]), "a list is empty"),
+                (lambda: chorale.collective("allgather", ring, groups=[[0, 1], [1]]), "rank 1 is in two groups"),
+                (lambda: chorale.collective("allgatherv", ring, counts=[1, 2]), "2 counts"),
+                (lambda: chorale.collective("allgatherv", ring), "--counts"),
                 (lambda: chorale.frontier(ring, "allgather", max_chunks=0), "max_chunks: 0 is out of range; use 1 to 4096"),
                 (lambda: chorale.frontier(ring, "allgather", min_chunks=3, max_chunks=2), "min_chunks: is larger than max_chunks"),
                 (lambda: chorale.frontier(ring, "allgather", time_limit=0), "time_limit"),

@@ -26,7 +26,7 @@ struct Wiring {
   std::vector<WiringNode> nodes =
       {};  // GPUs are ranks, in this order; everything else forwards and holds nothing
   std::vector<WiringLine> lines = {};
-  double call_us = 0;  // of a call on the machine (ir/topology.h)
+  double call_us = 0;                   // of a call on the machine (ir/topology.h)
   const GpuFacts* computing = nullptr;  // GPUs whose NVSwitches copy and add; null: they only forward
   // What was read in the files, and what they lack and was assumed; one sentence each.
   std::vector<std::string> read = {}, assumed = {};

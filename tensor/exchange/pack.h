@@ -17,33 +17,33 @@
 namespace chorale {
 
 template <typename T, int width>
-struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Several {
+struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T of[width];
 };
 
 template <typename T, int width>
 CHORALE_DEVICE inline bool is_aligned_for(const T* at) {
-  return reinterpret_cast<std::uintptr_t>(at) % alignof(Several<T, width>) == 0;
+  return reinterpret_cast<std::uintptr_t>(at) % alignof(Pack<T, width>) == 0;
 }
 
 template <int width, typename T>
-CHORALE_DEVICE inline Several<T, width> several_at(const T* at) {
+CHORALE_DEVICE inline Pack<T, width> pack_at(const T* at) {
 #ifdef __CUDA_ARCH__
   if constexpr (width > 1)
-    if (is_aligned_for<T, width>(at)) return *reinterpret_cast<const Several<T, width>*>(at);
+    if (is_aligned_for<T, width>(at)) return *reinterpret_cast<const Pack<T, width>*>(at);
 #endif
-  Several<T, width> values;
+  Pack<T, width> values;
   CHORALE_UNROLL
   for (int k = 0; k < width; ++k) values.of[k] = at[k];
   return values;
 }
 
 template <typename T, int width>
-CHORALE_DEVICE inline void store_several(T* at, const Several<T, width>& values) {
+CHORALE_DEVICE inline void store_pack(T* at, const Pack<T, width>& values) {
 #ifdef __CUDA_ARCH__
   if constexpr (width > 1)
     if (is_aligned_for<T, width>(at)) {
-      *reinterpret_cast<Several<T, width>*>(at) = values;
+      *reinterpret_cast<Pack<T, width>*>(at) = values;
       return;
     }
 #endif

@@ -16,7 +16,7 @@ namespace chorale {
 // that were verified as it was taken. Refutations were not, since that takes as long as a search: they are
 // left out, what rested on them is not called proven, and a result that was complete by them has
 // Stopped::Unchecked.
-struct TakenAnswer {
+struct VerifiedAnswer {
   Result result = {};
   int unchecked = 0;                        // refutations that were left out
   std::vector<MeasuredTime> measured = {};  // which cannot be verified
@@ -36,19 +36,20 @@ struct LibraryReport {
 void add(LibraryReport& all, const LibraryReport& more);
 
 // Takes answers out of a library; what is refused throws InputError, that cites the library's `file`.
-class Taker {
+class AnswerVerifier {
  public:
-  Taker(const Verifiers& verifiers, const Machines& machines) : verifiers_(verifiers), machines_(machines) {}
+  AnswerVerifier(const Verifiers& verifiers, const Machines& machines)
+      : verifiers_(verifiers), machines_(machines) {}
 
   // As it was found.
-  TakenAnswer taken(const StoredAnswer&, const std::string& file) const;
+  VerifiedAnswer verified_answer(const StoredAnswer&, const std::string& file) const;
   // With the numbers of the place, which has to be one of the answer's: its machine is made anew.
-  TakenAnswer taken_at(const StoredAnswer&, const AnswerPlace&, const std::string& file) const;
+  VerifiedAnswer answer_for(const StoredAnswer&, const AnswerPlace&, const std::string& file) const;
   // The answer, on the machine as the question has it; nullopt: it is not in the file.
-  std::optional<TakenAnswer> find(AnswerFile&, const LibraryQuestion&, const std::string& file) const;
+  std::optional<VerifiedAnswer> find(AnswerFile&, const LibraryQuestion&, const std::string& file) const;
   // All for a collective at a place, in its numbers (results_at, api/library.h).
-  std::vector<TakenAnswer> all_at(AnswerFile&, const std::string& file, const AnswerPlace&,
-                                  std::optional<SumOrder::Kind> order) const;
+  std::vector<VerifiedAnswer> all_at(AnswerFile&, const std::string& file, const AnswerPlace&,
+                                     std::optional<SumOrder::Kind> order) const;
 
   // Throws where a place does not ask the question of this answer. Those of machines whose file is not here
   // are taken as they are.
@@ -60,8 +61,8 @@ class Taker {
   int leave_out_refutations(Result&, const std::string& file) const;
   Result with_numbers_of(Result, const Renumbering& by, const Renumbering& asked, const Topology*,
                          const std::string& file) const;
-  TakenAnswer taken_as(const StoredAnswer&, const Renumbering& asked, const Topology*,
-                       const std::string& file) const;
+  VerifiedAnswer answer_as(const StoredAnswer&, const Renumbering& asked, const Topology*,
+                           const std::string& file) const;
   LibraryQuestion question_of_ranks(const AnswerPlace&) const;
   std::vector<std::string> prediction_faults(const StoredAnswer&, const Result&) const;
   // Why the place does not ask the question of this answer; "": it does. Its machine is made anew.

@@ -6,7 +6,7 @@
 //
 // A place is a question by the names of a machine. It is made again: the machine by its name, the group in
 // it, the collective; in the numbers of the place that has to be what the question is about.
-#include "library/taken.h"
+#include "library/verified_answer.h"
 
 #include <fmt/format.h>
 
@@ -63,7 +63,7 @@ bool is_away(const std::string& spec) {
 
 // Reduces the result to what the other claims show. Returns the number of refutations. Wrong conclusions
 // would disappear with them, so they are checked before.
-int Taker::leave_out_refutations(Result& result, const std::string& file) const {
+int AnswerVerifier::leave_out_refutations(Result& result, const std::string& file) const {
   const auto is_refutation = [](const Claim& claim) {
     return claim.certificate.kind == Certificate::Kind::Refutation;
   };
@@ -79,8 +79,8 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
 // By the numbers of the question. `by` leads from the answer to the question's text, `asked` from the
 // caller's machine to it, so by and then the inverse of `asked` leads from the answer to the caller. Nothing
 // to do if they are equal, and links and limits are in one order as well.
-Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
-                              const Topology* topology, const std::string& file) const {
+Result AnswerVerifier::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
+                                       const Topology* topology, const std::string& file) const {
   if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
   if (!is_renumberable(result.topology, result.collective)) return result;
   const Renumbering all = compose(by, inverse(asked));
@@ -92,9 +92,9 @@ Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumb
   return result;
 }
 
-TakenAnswer Taker::taken_as(const StoredAnswer& stored, const Renumbering& asked, const Topology* topology,
-                            const std::string& file) const {
-  TakenAnswer answer = taken(stored, file);
+VerifiedAnswer AnswerVerifier::answer_as(const StoredAnswer& stored, const Renumbering& asked,
+                                         const Topology* topology, const std::string& file) const {
+  VerifiedAnswer answer = verified_answer(stored, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
                                   asked, topology, file);
   return answer;
@@ -102,7 +102,7 @@ TakenAnswer Taker::taken_as(const StoredAnswer& stored, const Renumbering& asked
 
 // Of any ranks of the machine, in the order in which they are given. Options are the default ones: the
 // answers are found by their subject (is_about), whatever was allowed.
-LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
+LibraryQuestion AnswerVerifier::question_of_ranks(const AnswerPlace& asked) const {
   const Topology whole = machines_.machine(asked.machine);
   std::vector<Rank> members;
   std::istringstream words(asked.members);
@@ -124,7 +124,8 @@ LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
 }
 
 // The rows of a result that are stored for it.
-std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, const Result& result) const {
+std::vector<std::string> AnswerVerifier::prediction_faults(const StoredAnswer& stored,
+                                                           const Result& result) const {
   std::vector<std::string> faults;
   for (const PredictedTime& stated : stored.predicted) {
     const std::vector<PredictedTime> rows =
@@ -142,22 +143,23 @@ std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, co
   return faults;
 }
 
-void Taker::refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
-                         const std::string& file) const {
+void AnswerVerifier::refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
+                                  const std::string& file) const {
   const std::string wrong = place_fault(stored, result, place);
   if (!wrong.empty())
     throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kSeeVerify);
 }
 
-std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
-                               const AnswerPlace& place) const {
+std::string AnswerVerifier::place_fault(const StoredAnswer& stored, const Result& result,
+                                        const AnswerPlace& place) const {
   const OrError<std::string> fault = read_or_error([&] { return misfit(stored, result, place); });
   return fault ? *fault : fault.error().what();
 }
 
 // From the cheapest check to the most expensive: names, the group, the machine in the numbers of the place,
 // its hosts.
-std::string Taker::misfit(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) const {
+std::string AnswerVerifier::misfit(const StoredAnswer& stored, const Result& result,
+                                   const AnswerPlace& place) const {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)
     return fmt::format("is of {} on {}, and the answer of {} on {}", place.collective,
@@ -180,21 +182,23 @@ std::string Taker::misfit(const StoredAnswer& stored, const Result& result, cons
   return seen.hosts == place.hosts ? "" : "its ranks sit on other hosts";
 }
 
-TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
-  TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured, .own = stored.own};
+VerifiedAnswer AnswerVerifier::verified_answer(const StoredAnswer& stored, const std::string& file) const {
+  VerifiedAnswer answer{
+      .result = stored_result(stored, file), .measured = stored.measured, .own = stored.own};
   answer.unchecked = leave_out_refutations(answer.result, file);
   refuse(verifiers_.check(answer.result, {}).faults, file);
   return answer;
 }
 
-void Taker::refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) const {
+void AnswerVerifier::refuse_places(const StoredAnswer& stored, const Result& result,
+                                   const std::string& file) const {
   for (const AnswerPlace& place : stored.places)
     if (!is_away(place.machine)) refuse_place(stored, result, place, file);
 }
 
-TakenAnswer Taker::taken_at(const StoredAnswer& stored, const AnswerPlace& place,
-                            const std::string& file) const {
-  TakenAnswer answer = taken(stored, file);
+VerifiedAnswer AnswerVerifier::answer_for(const StoredAnswer& stored, const AnswerPlace& place,
+                                          const std::string& file) const {
+  VerifiedAnswer answer = verified_answer(stored, file);
   refuse_place(stored, answer.result, place, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
                                   renumbering_from_json(place.numbering, file), nullptr, file);
@@ -203,11 +207,11 @@ TakenAnswer Taker::taken_at(const StoredAnswer& stored, const AnswerPlace& place
   return answer;
 }
 
-std::optional<TakenAnswer> Taker::find(AnswerFile& file, const LibraryQuestion& question,
-                                       const std::string& name) const {
+std::optional<VerifiedAnswer> AnswerVerifier::find(AnswerFile& file, const LibraryQuestion& question,
+                                                   const std::string& name) const {
   const std::optional<StoredAnswer> stored = file.answer(question.text);
   if (!stored) return {};
-  TakenAnswer answer = taken_as(*stored, question.numbering, &question.topology, name);
+  VerifiedAnswer answer = answer_as(*stored, question.numbering, &question.topology, name);
   answer.result.topology = question.topology;
   return answer;
 }
@@ -227,7 +231,7 @@ void add(LibraryReport& all, const LibraryReport& more) {
   all.away.insert(all.away.end(), more.away.begin(), more.away.end());
 }
 
-LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
+LibraryReport AnswerVerifier::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
   LibraryReport report{.places = static_cast<int>(stored.places.size()),
                        .predicted = static_cast<int>(stored.predicted.size()),
                        .measured = static_cast<int>(stored.measured.size() + stored.own.size())};
@@ -252,17 +256,18 @@ LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& lim
   return report;
 }
 
-std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                       std::optional<SumOrder::Kind> order) const {
+std::vector<VerifiedAnswer> AnswerVerifier::all_at(AnswerFile& file, const std::string& name,
+                                                   const AnswerPlace& asked,
+                                                   std::optional<SumOrder::Kind> order) const {
   std::optional<LibraryQuestion> of_ranks;
   if (!asked.members.empty()) of_ranks = question_of_ranks(asked);
-  std::vector<TakenAnswer> answers;
+  std::vector<VerifiedAnswer> answers;
   std::string known;
   std::vector<std::string> members;
   file.each([&](const StoredAnswer& stored) {
     if (of_ranks) {
       if (is_about_ranks(stored, *of_ranks, name))
-        answers.push_back(taken_as(stored, of_ranks->numbering, &of_ranks->topology, name));
+        answers.push_back(answer_as(stored, of_ranks->numbering, &of_ranks->topology, name));
       return;
     }
     for (const AnswerPlace& place : stored.places) {
@@ -270,7 +275,7 @@ std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name
       known += fmt::format("{}{} with root {}", known.empty() ? "" : ", ", place.group, place.root);
       if (place.group != asked.group || place.root != asked.root) continue;
       if (std::ranges::find(members, place.members) == members.end()) members.push_back(place.members);
-      if (place.members == members.front()) answers.push_back(taken_at(stored, place, name));
+      if (place.members == members.front()) answers.push_back(answer_for(stored, place, name));
     }
   });
   // An entry stands for all groups that are numbered as its own. A level with two entries has groups of two
@@ -283,14 +288,15 @@ std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name
                                  joined(members, " and ")),
                      "name the ranks: --ranks " + members.front());
   }
-  const auto order_of = [](const TakenAnswer& each) -> const SumOrder& {
+  const auto order_of = [](const VerifiedAnswer& each) -> const SumOrder& {
     return each.result.collective.order;
   };
-  if (order) std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each).kind != *order; });
+  if (order)
+    std::erase_if(answers, [&](const VerifiedAnswer& each) { return order_of(each).kind != *order; });
   // One tree for all sizes, that of the first answer: points of several trees would give several results.
   if (order == SumOrder::Kind::Fixed && !answers.empty()) {
     const SumOrder tree = order_of(answers.front());
-    std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each) != tree; });
+    std::erase_if(answers, [&](const VerifiedAnswer& each) { return order_of(each) != tree; });
   }
   if (answers.empty())
     throw InputError(name,
