@@ -5,11 +5,11 @@
 // at that bandwidth also fills and drains a pipeline whose chunks grow with it: k sqrt(x) more. And what a
 // call costs beside its base latency is fitted.
 //
-// "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three: l40s-2n-1gpu-ar-socket,
-// which its note calls doubtful, and dgx2-12gpu-reducescatter and p5-2n-ar-eks-2.18, of older versions, which the
-// form of the model misses. It minimizes the mean absolute logarithm of predicted over measured time, each table
-// with the square root of its rows, by random search. The form itself was chosen with all tables in sight.
-// "NCCL" is 2.28.
+// "fit" is on the tables of even index in tests/data/measured/curves.jsonl, without three:
+// l40s-2n-1gpu-ar-socket, which its note calls doubtful, and dgx2-12gpu-reducescatter and p5-2n-ar-eks-2.18,
+// of older versions, which the form of the model misses. It minimizes the mean absolute logarithm of
+// predicted over measured time, each table with the square root of its rows, by random search. The form
+// itself was chosen with all tables in sight. "NCCL" is 2.28.
 #include "api/library_model.h"
 
 #include <algorithm>
@@ -354,12 +354,6 @@ std::span<const Named<LibraryCall>> library_calls() {
       {Call::Alltoall, "alltoall"},   {Call::Broadcast, "broadcast"}, {Call::Reduce, "reduce"},
       {Call::SendRecv, "sendrecv"}};
   return kCalls;
-}
-
-std::span<const Named<Joined>> kinds_of_joints() {
-  static constexpr Named<Joined> kKinds[] = {
-      {Joined::Switch, "switch"}, {Joined::Mesh, "mesh"}, {Joined::Pci, "pci"}, {Joined::Host, "host"}};
-  return kKinds;
 }
 
 std::string library_of(const LibraryMachine& machine) {

@@ -23,7 +23,6 @@ std::span<const Named<LibraryCall>> library_calls();  // "allreduce", ..., "send
 
 // How GPUs of a node are joined. Host: by PCI through the memory of the host, without direct access.
 enum class Joined { Switch, Mesh, Pci, Host };
-std::span<const Named<Joined>> kinds_of_joints();  // "switch", "mesh", "pci", "host"
 
 // Facts of a machine as people state them. Members that are 0 or empty are those of the GPU
 // (topology/hardware/facts.h).

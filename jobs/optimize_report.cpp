@@ -156,6 +156,12 @@ ReportTable by_library(const Optimized& answer) {
   return {.rows = std::move(rows), .kinds = "rlrr"};
 }
 
+// Does the library add in switches that only forward in this answer? Its time may then be below the bound.
+bool library_adds_in_switches(const Optimized& answer) {
+  const auto adds = [](const OptimizedRow& row) { return row.library.starts_with("NVLS"); };
+  return !abilities_of(answer.result.topology).any() && std::ranges::any_of(answer.rows, adds);
+}
+
 // The algorithms of that table.
 ReportTable algorithms(const Optimized& answer) {
   std::set<int> points;
@@ -188,6 +194,10 @@ Report report_of(const Optimized& answer) {
   if (!answer.library.empty())
     report.sentences.push_back(
         fmt::format("what {} takes and its time are a model's (docs/believable.md)", answer.library));
+  if (library_adds_in_switches(answer))
+    report.sentences.push_back(
+        "NVLS copies and adds in the switches; these schedules and bounds are of switches that forward: "
+        "--switches-in-network asks for the others");
   if (const std::string measured = measured_in_words(answer); !measured.empty())
     report.sentences.push_back(measured);
   report.sentences.push_back(
@@ -211,7 +221,7 @@ std::string conclusion(const Optimized& answer) {
     for (const Baseline& baseline : answer.baselines) names.push_back(baseline.name);
     text = fmt::format("{:.2f}x to {:.2f}x as fast as {}{}{}; ", gain(least), gain(most),
                        names.size() > 1 ? "the fastest of " : "", joined(names),
-                       links_alike(answer.result.topology) ? "" : kOverAllLinks);
+                       have_equal_rates(answer.result.topology) ? "" : kOverAllLinks);
   }
   const OptimizedRow& largest = answer.rows.back();
   const OptimizedRow& worst = worst_row(answer);

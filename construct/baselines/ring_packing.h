@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "construct/baselines/rings.h"
+#include "construct/baselines/ring.h"
 #include "ir/topology.h"
 
 namespace chorale {

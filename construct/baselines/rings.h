@@ -7,16 +7,9 @@
 #include <vector>
 
 #include "construct/baselines/plan.h"
+#include "construct/baselines/ring.h"
 
 namespace chorale {
-
-using Order = std::vector<Rank>;  // each rank once; the ring closes from the last to the first
-
-struct Ring {
-  Order order = {};
-  std::vector<LinkId> links = {};  // [position] -> the link to the next rank; empty: any
-  bool operator==(const Ring&) const = default;
-};
 
 // Chunk i of each block goes round rings[i % rings.size()]: ranks - 1 steps. Chunks are numbered as in
 // make_collective: chunk i of block b is b * chunks + i.
