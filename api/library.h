@@ -62,7 +62,7 @@ std::vector<VerifiedAnswer> results_at(AnswerFile&, const std::string& name, con
 
 // A row per entry, and what was measured; with `by_size` also the point that is chosen for each entry and
 // size, its time and that over the lower bound. Of answers without predicted times some sizes are predicted.
-// Throws as taken() and refuse_places().
+// Throws as verified_answer() and refuse_places().
 Report report_of(AnswerFile&, const std::string& name, bool by_size = false);
 // Adds that refutations were not checked, if there are any.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);

@@ -150,7 +150,7 @@ Report report_of(AnswerFile& file, const std::string& name, bool by_size) {
                   .kinds = "lllrllrr"};
   long long answers = 0, unchecked = 0;
   file.each([&](const StoredAnswer& stored) {
-    const VerifiedAnswer answer = taken(stored, name);
+    const VerifiedAnswer answer = verified_answer(stored, name);
     const Result& result = answer.result;
     refuse_places(stored, result, name);
     unchecked += answer.unchecked;
