@@ -30,7 +30,7 @@ TEST(ComposeLong, IsNeverBetterThanAFrontier) {
     for (const char* collective : {"allgather", "allreduce", "alltoall", "broadcast"}) {
       SCOPED_TRACE(std::string(spec) + " " + collective);
       const Topology there = machine(spec);
-      const Collective asked = collective(collective, there);
+      const Collective asked = chorale::collective(collective, there);
       const Composition composed = compose(there, asked, {.max_chunks = 2});
       ASSERT_THAT(composed.result.points, Not(IsEmpty()));
       EXPECT_EQ(composed.outlines.size(), composed.result.points.size());
@@ -125,8 +125,8 @@ TEST(Repair, BeginsASearch) {
   const Topology now = machine("dgx1", failure);
   for (const char* collective : {"allgather", "allreduce", "reduce"}) {
     SCOPED_TRACE(collective);
-    const Result old = frontier(before, collective(collective, before), quick(2));
-    const Collective asked = collective(collective, now);
+    const Result old = frontier(before, chorale::collective(collective, before), quick(2));
+    const Collective asked = chorale::collective(collective, now);
     const Repair made = repair(old, "dgx1", failure, asked);
     ASSERT_TRUE(made.patched);
     EXPECT_GT(made.lost, 0);
@@ -147,7 +147,7 @@ TEST(Repair, RefusesOtherQuestions) {
                           const MachineChanges& changes) {
     return [=] {
       const Topology now = machine(spec, changes);
-      repair(old, spec, changes, collective(collective, now));
+      repair(old, spec, changes, chorale::collective(collective, now));
     };
   };
   EXPECT_THAT(asking("ring:5", "broadcast", {}),

@@ -33,7 +33,7 @@ using testing::ThrowsMessage;
 
 Result small(const std::string& spec, const std::string& collective, int chunks = 2) {
   const Topology there = machine(spec);
-  return frontier(there, collective(collective, there), {.max_chunks = chunks});
+  return frontier(there, chorale::collective(collective, there), {.max_chunks = chunks});
 }
 
 // What is asked of a switch with four ranks is asked of the routes through it.
