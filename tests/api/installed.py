@@ -28,7 +28,8 @@ where = library.parent
 # may stand behind those that it includes: one compilation does for a chain of them.
 FROM = {"function": "functional", "int64_t": "cstdint", "uint64_t": "cstdint", "INT_MAX": "climits", "byte": "cstddef", "get": "variant", "holds_alternative": "variant",
         "apply": "tuple", "tie": "tuple", "nullopt": "optional", "is_same_v": "type_traits", "remove_cvref_t": "type_traits", "runtime_error": "stdexcept",
-        "logic_error": "stdexcept", "unique_ptr": "memory", "shared_ptr": "memory", "ostream": "iosfwd", "strong_ordering": "compare",
+        "logic_error": "stdexcept", "unique_ptr": "memory", "shared_ptr": "memory", "make_shared": "memory", "lock_guard": "mutex",
+        "ostream": "iosfwd", "strong_ordering": "compare",
         "numeric_limits": "limits", "ranges": "algorithm"}  # all else: the header of its name
 ANY = {"move", "pair", "declval", "size", "ssize", "size_t"}  # each header of the standard library has them
 headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h", "chorale_c.h"}]
