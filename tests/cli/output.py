@@ -171,7 +171,7 @@ run("library", "build", "some.json", "-o", "some.db")
 # A page has what the command prints: each sentence, and each cell of each table. 'library show' prints less.
 for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
                   ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
-                  ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "--collectives", "allreduce"],
+                  ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "allreduce"],
                   ["library", "show", "some.db"]]:
     printed = "".join(run(*arguments, "--html", "report.html").stdout.split())
     report = json.loads(re.search(r'id="data">(.*?)</script>', (work / "report.html").read_text(), re.S)[1])
