@@ -22,7 +22,7 @@ shutil.rmtree(out, ignore_errors=True)
 pages.mkdir(parents=True)
 
 NAVIGATION = [
-    ("Chorale", ["index.md", "tour.md", "tutorial.md", "results.md", "questions.md", "gallery.md", "changelog.md"]),
+    ("Chorale", ["index.md", "tour.md", "tutorial.md", "results.md", "believable.md", "questions.md", "gallery.md", "changelog.md"]),
     ("Use", ["topologies.md", "placement.md", "workloads-guide.md", "workloads.md", "pytorch.md", "lowering.md", "simulators.md", "libraries.md", "jobs.md", "alltoallv.md", "cuda.md", "commands.md", "exit-codes.md", "formats-guide.md", "formats.md"]),
     ("Call", ["python.md", "python-calls.md", "library.md"]),
     ("Know", ["glossary.md", "semantics.md", "bounds.md", "trust.md", "encodings.md", "peers.md", "papers.md", "paper-sccl.md", "paper-sat.md", "paper-p2.md", "paper-te-ccl.md", "paper-forestcoll.md", "coconet.md", "measured.md"]),

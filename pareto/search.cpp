@@ -135,6 +135,8 @@ class FrontierSearch {
       if (clock_.over() || found_->complete()) break;
       (this->*attempt)();
     }
+    // What is complete in steps and rounds may have faster schedules of as many.
+    if (ours() && options_.us && !are_composed_ && !clock_.over()) take_fast(true);
     if (others.valid()) others.get();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
@@ -427,6 +429,7 @@ class FrontierSearch {
   // steps or rounds are known, and the engine does not report them: compositions and baselines, of the chunk
   // counts that are known to be good.
   void take_fast(bool composed) {
+    are_composed_ |= composed;
     take_fewer_slow_steps();
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
@@ -536,6 +539,7 @@ class FrontierSearch {
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::vector<std::unique_ptr<Constructing>> constructing_ = {};
   std::map<CollectiveKind, double> best_rates_ = {};                  // rounds per chunk
+  bool are_composed_ = false;                                         // compositions that may be fast
   std::vector<Method> later_ = {};                                    // of the catalogue
   std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
