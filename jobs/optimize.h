@@ -72,7 +72,7 @@ struct OptimizedRow {
   double baseline_us = 0;
   double measured_us = 0;  // 0: not measured
   // What NCCL or RCCL takes, by a model (api/library_model.h): "NVLS Simple"; "": the machine does not name
-  // its GPU.
+  // its GPU, or has no cost of a call.
   std::string library = {};
   double library_us = 0;
   // The part that the baseline keeps busiest, and the share of its time: "NIC out", 0.97.
