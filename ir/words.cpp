@@ -127,8 +127,17 @@ std::string did_you_mean(const std::string& given, const std::vector<std::string
 
 InputError unknown_name(const std::string& where, const std::string& name,
                         const std::vector<std::string>& known, const std::string& what) {
-  return {where, "unknown " + what + " '" + name.substr(0, kLongestName) + "'",
-          did_you_mean(name, known, "use one of " + joined(known))};
+  constexpr std::size_t kMostListed = 20;
+  const std::string given = name.substr(0, kLongestName);
+  std::string remedy = "use one of " + joined(known);
+  if (known.size() > kMostListed) {
+    std::vector<std::string> nearest = known;
+    std::ranges::stable_sort(nearest, {},
+                             [&](const std::string& each) { return edit_distance(given, each); });
+    nearest.resize(kMostListed / 2);
+    remedy = "use another, such as " + joined(nearest);
+  }
+  return {where, "unknown " + what + " '" + given + "'", did_you_mean(name, known, remedy)};
 }
 
 }  // namespace chorale

@@ -19,7 +19,7 @@ Sizes = Union[str, Iterable[Union[int, str]]]  # of messages: [1024, "64K"], or 
 
 
 def changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str],
-            call_us: Optional[float]) -> Dict[str, Any]:
+            call_us: Optional[float] = None) -> Dict[str, Any]:
     given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Iterable):

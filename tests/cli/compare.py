@@ -42,7 +42,7 @@ def bus_bound(machine, collective):
 
 
 # -- machines by their bounds --------------------------------------------------------------------------------
-text, both = compared("dgx-a100:2", "dgx-h100:2", "allgather")
+text, both = compared("dgx-a100:2", "dgx-h100:2", "allgather", "--line-rates")
 assert [side["out_gbs"] for side in both["sides"]] == [325, 500], both["sides"]  # NVLinks, and a NIC of 25 or 50
 text, both = compared("ring:8", "full:8")
 assert [side["out_gbs"] for side in both["sides"]] == [50, 175], both["sides"]

@@ -30,7 +30,7 @@ for key, size in {(row[0], row[3]) for row in rows}:
     points = [row[2] for row in rows if (row[0], row[3]) == (key, size)]
     assert -1 in points and len(points) > 1 and len(set(points)) == len(points), rows
 assert all(row[1] == "mpi" and 0 < row[5] <= row[4] <= row[6] and row[7] == 6 for row in rows), rows
-shown = run(chorale, "library", "show", "two.db").split("measured, ")
+shown = run(chorale, "library", "show", "two.db").split("Measured, ")
 table = shown[1].replace(";", " ").split()  # of narrow terminals: last columns under their rows
 of_point = {}
 for key, _, point, size, median, least, most, _ in rows:
