@@ -703,7 +703,7 @@ class Words(unittest.TestCase):
             self.assertNotRegex(repr(thing), "object at 0x", type(thing))
         for thing in (result, result.topology, imported, known, chorale.synthesize("ring:4", "allgather")):
             self.assertRegex(thing._repr_html_(), "<(iframe|table|svg)")
-        self.assertIn("3/2 at least", known._repr_html_())
+        self.assertIn("3/2 = 1.5 rounds per chunk at least", known._repr_html_())
 
     def test_the_program_of_the_package(self):
         with tempfile.TemporaryDirectory() as folder:
