@@ -146,7 +146,8 @@ long long sends_of(const Optimized& answer) {
   return sends;
 }
 
-class Work {
+// What is published is asked for by the watcher, maybe when the work is over: it keeps the work.
+class Work : public std::enable_shared_from_this<Work> {
  public:
   Work(const OptimizeCommand& command, Supervisor& supervisor)
       : command_(command),
@@ -204,10 +205,10 @@ class Work {
 
   // What is reported where a limit ends the command: the answers so far, and what was found of the next.
   void publish(const std::function<Optimized()>& found = {}) {
-    supervisor_.publish([this, answers = answers_, found](Stopped stopped) {
+    supervisor_.publish([work = shared_from_this(), answers = answers_, found](Stopped stopped) {
       std::vector<Optimized> all = answers;
       if (found) all.push_back(found());
-      return outcome_of(all, stopped, false);
+      return work->outcome_of(all, stopped, false);
     });
   }
 
@@ -296,7 +297,7 @@ class Work {
 
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
-  return Work(command, supervisor).run();
+  return std::make_shared<Work>(command, supervisor)->run();
 }
 
 // Targets are those of 'emit' that choose by size or are loaded by it; json, dot and traces for simulators
