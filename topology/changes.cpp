@@ -195,6 +195,8 @@ Topology with_calls(Topology t, const MachineChanges& changes) {
 Topology changed(const Topology& given, const MachineChanges& changes) {
   // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
   // given.
+  if (changes.forward_only && changes.import.in_network)
+    throw InputError("--switches-forward-only", "contradicts --switches-in-network", "leave one out");
   if (!changes.any()) return with_calls(given, changes);
   Topology t = with_calls(with_switches(given), changes);
   for (const std::string& each : changes.degraded) degrade(t, each);
