@@ -5,7 +5,8 @@ search of seconds gets one, which shows as well that it runs, and compilers do n
 one of a single command is what that prints, but for times. A ```cpp block is part of a file in examples/. Lines
 of what is reported fit 80 columns. Every link and every `path/of/a.file` leads somewhere, and every kept
 log is linked.
-Usage: pages.py CHORALE SOURCE_DIRECTORY FLAGS, the folder of tests/scripts/emitted.cmake"""
+With --write, a block that a command no longer prints is replaced by what it prints, and help texts are left.
+Usage: pages.py CHORALE SOURCE_DIRECTORY FLAGS [--write], FLAGS the folder of tests/scripts/emitted.cmake"""
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 chorale, source, flags = (pathlib.Path(each).resolve() for each in sys.argv[1:4])
+write = sys.argv[4:] == ["--write"]
 tools = tempfile.TemporaryDirectory()
 (pathlib.Path(tools.name) / "chorale").symlink_to(chorale)
 environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {
@@ -45,6 +47,7 @@ def blocks(text):
             continue
         yield kind, lines
         kind, lines = line[3:] if kind == "text" else "text", []
+    yield kind, lines
 
 
 def names(page):
@@ -105,9 +108,12 @@ def run(where, line, directory):
 
 
 def page_runs(page, directory):
+    """The page, with what its commands print now where --write asks for that."""
     global compared
     printed = None  # by the single command of the block before
+    kept = []
     for kind, lines in blocks(page.read_text()):
+        kept += lines if kind == "text" else ["```" + kind, *lines, "```"]
         if kind == "sh":
             outputs = [run(page.name, line, directory) for line in lines if COMMAND.match(line)]
             printed = outputs[0] if len(outputs) == 1 else None
@@ -118,12 +124,18 @@ def page_runs(page, directory):
             fail(page.name, f"shows what no example says: {lines[0]}")
         if kind == "" and printed is not None:
             compared += 1
-            if without_times("\n".join(lines)) != without_times(printed):
+            if without_times("\n".join(lines)) == without_times(printed):
+                pass
+            elif write:
+                kept[-1 - len(lines):-1] = printed.strip("\n").splitlines()
+                print(f"{page.name}: replaced {len(lines)} lines")
+            else:
                 fail(page.name, f"does not show what is printed:\n{printed}")
         printed = None
         for line in filter(COMMAND.match, lines) if kind == "" else []:
             if not any(line.startswith(known) or f" {known}" in line for known in NOT_RUN):
                 fail(page.name, f"a command in a block that is not ```sh: {line}")
+    return "\n".join(kept) + "\n"
 
 
 def examples(command):
@@ -140,7 +152,9 @@ for page in [source / "README.md", source / "benchmarks/README.md", *sorted((sou
             fail(page.name, f"{written} does not exist")
     with tempfile.TemporaryDirectory() as directory:
         (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
-        page_runs(page, directory)
+        now = page_runs(page, directory)
+    if write:
+        page.write_text(now)
 
 for log in sorted((source / "benchmarks/results").glob("*.log")):
     if f"](results/{log.name})" not in (source / "benchmarks/README.md").read_text():
@@ -150,7 +164,7 @@ overview = subprocess.run([chorale, "--help"], env=environment, capture_output=T
 commands = re.findall(r"^  ([a-z]+)  ", overview, re.M)
 with tempfile.TemporaryDirectory() as directory:
     (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
-    for command in commands:
+    for command in [] if write else commands:
         shown = examples([command])
         if not shown:
             fail(f"chorale {command} --help", "has no example")
