@@ -319,17 +319,19 @@ template <>
 struct Fields<Level> {
   using M = LinkModel;
   static constexpr auto kLink = &Level::link;
-  static constexpr std::tuple all = {field<&Level::name>({.longest = 40}),
-                                     field<&Level::fan_out>({.least = 1, .most = kMostFanOut}),
-                                     field<kLink, &M::shape>({.may_lack = true}),
-                                     field<kLink, &M::bandwidth_gbs>({.least = 1e-6}),
-                                     field<kLink, &M::ports>({.least = 1, .most = 1024, .may_lack = true}),
-                                     field<kLink, &M::latency_us>({.may_lack = true}),
-                                     field<kLink, &M::stream_gbs>({.least = 1e-6, .unless_default = true}),
-                                     field<kLink, &M::rails>({.unless_default = true}),
-                                     field<kLink, &M::exit>({.unless_default = true}),
-                                     field<kLink, &M::detour>({.unless_default = true}),
-                                     field<kLink, &M::host>({.unless_default = true})};
+  static constexpr std::tuple all = {
+      field<&Level::name>({.longest = 40}),
+      field<&Level::fan_out>({.least = 1, .most = kMostFanOut}),
+      field<kLink, &M::shape>({.may_lack = true}),
+      field<kLink, &M::bandwidth_gbs>({.least = 1e-6}),
+      field<kLink, &M::ports>({.least = 1, .most = 1024, .may_lack = true}),
+      field<kLink, &M::latency_us>({.may_lack = true}),
+      field<kLink, &M::stream_gbs>({.least = 1e-6, .unless_default = true}),
+      field<kLink, &M::rails>({.unless_default = true}),
+      field<kLink, &M::switch_gain>({.least = 1, .most = 100, .unless_default = true}),
+      field<kLink, &M::exit>({.unless_default = true}),
+      field<kLink, &M::detour>({.unless_default = true}),
+      field<kLink, &M::host>({.unless_default = true})};
 };
 
 template <>
