@@ -246,7 +246,7 @@ struct BaselineCommand {
 struct BoundsCommand {
   QuestionSettings question = {};
   BoundsQuestion asked = {};
-  std::string html = {};
+  std::string json = {}, html = {};
   Limits limits = {};
 };
 

@@ -277,7 +277,7 @@ ends("run", "ring.json", "--iterations", "1000000", "--time-limit", "300ms", lim
 ends("run", "ring.json", "--iterations", "1000000", "--wait", "300ms", "--time-limit", "1", limit=1)
 # Without conflicts no formula is made that only a solver with some could answer: these took minutes.
 # Nothing is proven by that.
-ends("frontier", "dgx1", "allreduce", "--min-chunks", "8", "--max-chunks", "16", "--conflicts", "0", "--time-limit", "5m", "--json", "none.json")
+ends("frontier", "dgx1", "allreduce", "--min-chunks", "15", "--max-chunks", "16", "--conflicts", "0", "--time-limit", "5m", "--json", "none.json")
 assert unproven_result("none.json")["stopped"] == "conflict limit"
 # A tensor program is written by what the tuner has come to.
 (work / "sums.chorale").write_text("\n".join([
@@ -322,9 +322,8 @@ if not SANITIZED:
     result = unproven_result("memory.json")
     assert result["stopped"] == "memory limit" and result["points"], result["stopped"]
 
-    # The verifier follows chunk after chunk: half a million sums of 512 contributions, in the memory of 512
-    # of them.
-    ends("classic", "ring_allreduce", "ring:512", "--memory-limit", "130M", codes=(0,))
+    # The verifier follows chunk after chunk: 131,072 sums of 256 contributions, in the memory of 256 of them.
+    ends("classic", "ring_allreduce", "ring:256", "--memory-limit", "30M", codes=(0,))
 
     # By a limit of the caller's instead of ours.
     def little():

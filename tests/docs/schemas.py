@@ -23,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 26, sorted(schemas)
+assert len(schemas) == 27, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -62,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_baseline", "baseline"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_proofs", "proofs"), ("chorale_design", "design"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_bounds", "bounds"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_baseline", "baseline"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_proofs", "proofs"), ("chorale_design", "design"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
@@ -93,6 +93,8 @@ WRITTEN = [
     ("check", ["check", "b.json", "--json", "i.json"]),
     ("sizes", ["show", "a.json", "--bytes", "1K:1G:1024", "--json", "j.json"]),
     ("optimize", ["optimize", "ring:4", "allreduce", "--sizes", "0,1K,1M", "--search-time", "1", "--json", "x.json"]),
+    ("bounds", ["bounds", "dgx1", "allgather", "--chunks", "6", "--steps", "3", "--json", "-"]),
+    ("bounds", ["bounds", "ring:2", "broadcast", "--group", "1", "--root", "1", "--json", "-"]),
     ("baseline", ["baseline", "dgx-h100:2", "allreduce", "--json", "y.json"]),
     ("alltoallv", ["alltoallv", source / "examples/alltoallv.csv", "--nodes", "4", "--json", "y.json"]),
     ("order", ["order", source / "examples/topology.conf", "--hosts", "n[01-05,08-10]", "--job", source / "examples/order.json", "--json", "za.json"]),
@@ -149,7 +151,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
-    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "alltoallv": None, "baseline": None, "failures": None, "order": None, "proofs": None, "design": None, "reshard-plan": None,
+    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "bounds": None, "alltoallv": None, "baseline": None, "failures": None, "order": None, "proofs": None, "design": None, "reshard-plan": None,
     "reshard": lambda file: ["reshard", "dgx-h100:2", file],
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
