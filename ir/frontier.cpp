@@ -44,6 +44,10 @@ constexpr Named<Method> kMethods[] = {
     {Method::PatAllgather, "pat_allgather"},
     {Method::PatReduceScatter, "pat_reducescatter"},
     {Method::PairwiseAlltoall, "pairwise_alltoall"},
+    {Method::NvlsAllReduce, "nvls_allreduce"},
+    {Method::NvlsTreeAllReduce, "nvls_tree_allreduce"},
+    {Method::CollnetDirectAllReduce, "collnet_direct_allreduce"},
+    {Method::CollnetChainAllReduce, "collnet_chain_allreduce"},
 };
 
 constexpr Named<ResultKind> kResultKinds[] = {{ResultKind::Frontier, "frontier"},

@@ -178,6 +178,10 @@ enum class Method {
   PatAllgather,
   PatReduceScatter,
   PairwiseAlltoall,
+  NvlsAllReduce,
+  NvlsTreeAllReduce,
+  CollnetDirectAllReduce,
+  CollnetChainAllReduce,
 };
 
 struct Point {

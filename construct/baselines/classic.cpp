@@ -40,7 +40,15 @@ struct Request {
 };
 
 enum class Rings { None, One, Many };
-enum class Trees { None, One, Two };  // over the nodes of the machine
+// One or two over the nodes of the machine, with chains inside; or those of switches that add.
+enum class Trees { None, One, Two, Nvls, NvlsTree, CollnetDirect, CollnetChain };
+
+bool is_by_switches(Trees kind) {
+  return kind > Trees::Two;
+}
+bool is_by_network(Trees kind) {
+  return kind == Trees::CollnetDirect || kind == Trees::CollnetChain;
+}
 
 struct Row {
   ClassicEntry entry = {};
@@ -235,6 +243,22 @@ const std::vector<Row>& table() {
       {.entry = {Method::PatReduceScatter, CollectiveKind::ReduceScatter,
                  "the same backwards: near hops first, sums go far alone"},
        .plan = [](Q q) { return backwards(pat_allgather(q.order, q.chunks), true); }},
+      {.entry = {Method::NvlsAllReduce, CollectiveKind::AllReduce,
+                 "switches of a node add for the owner of a piece and copy its sum, as NCCL's NVLS", true},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::Nvls},
+      {.entry = {Method::NvlsTreeAllReduce, CollectiveKind::AllReduce,
+                 "the same in each node, its owners in two trees over the nodes, as NCCL's NVLSTree", true},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::NvlsTree},
+      {.entry = {Method::CollnetDirectAllReduce, CollectiveKind::AllReduce,
+                 "ranks of a node send to the owner of a piece, switches of the network add over nodes"},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::CollnetDirect},
+      {.entry = {Method::CollnetChainAllReduce, CollectiveKind::AllReduce,
+                 "along a chain in each node, switches of the network add over nodes"},
+       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
+       .trees = Trees::CollnetChain},
   };
   return rows;
 }
@@ -358,6 +382,64 @@ std::vector<Tree> trees_for(Trees kind, const Machine& machine, const Order& ord
   return chained.empty() ? trees : chained;
 }
 
+// Whether a switch that multicasts and one that adds are on the link.
+std::vector<bool> able_links(const Topology& topology) {
+  std::vector<bool> copied(topology.links.size(), false), added(copied), able(copied);
+  for (const SharedLimit& limit : topology.limits)
+    for (const LinkId l : limit.links) {
+      copied[l] = copied[l] || limit.abilities.multicast;
+      added[l] = added[l] || limit.abilities.reduce;
+    }
+  for (std::size_t l = 0; l < able.size(); ++l) able[l] = copied[l] && added[l];
+  return able;
+}
+
+// Nodes for trees of switches that add: of equal size, and with such switches inside of them or between them.
+std::optional<Unsuited> switch_misfit(Trees kind, const Topology& topology, const Nodes& nodes) {
+  const std::size_t count = nodes.ranks.size();
+  if (kind == Trees::Nvls && count > 1)
+    return Unsuited{fmt::format("it is of {} nodes", count), "use nvls_tree_allreduce"};
+  if (kind != Trees::Nvls && count == 1)
+    return Unsuited{"it is one node", "use a machine of several nodes, or nvls_allreduce"};
+  const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.ranks[0].size(); };
+  if (std::ranges::any_of(nodes.ranks, differs))
+    return Unsuited{"its nodes have different numbers of ranks", "use nodes that are equal"};
+  const std::vector<bool> able = able_links(topology);
+  bool any = topology.ranks == 1;
+  for (std::size_t l = 0; l < able.size(); ++l)
+    any = any || (able[l] && (topology.links[l].alpha_us >= nodes.network_us) == is_by_network(kind));
+  if (any) return {};
+  return Unsuited{fmt::format("switches {} do not multicast and reduce",
+                              is_by_network(kind) ? "between its nodes" : "of its nodes"),
+                  "use a machine whose switches do, or another algorithm"};
+}
+
+// By position in the nodes one rank of each is the head of its node, and the others of the node are below it:
+// where the switch adds, or all are linked, each next to the head. Heads are in two trees, or, where the
+// network adds, all below one of them, each of them once.
+std::vector<Tree> trees_of_switches(Trees kind, std::vector<std::vector<Rank>> nodes) {
+  std::vector<int> places(nodes.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::vector<std::vector<int>> over;
+  if (is_by_network(kind)) {
+    for (const int home : places) {
+      over.emplace_back(nodes.size(), home);
+      over.back()[home] = -1;
+    }
+  } else {
+    auto [first, second] = two_trees(places);
+    over.push_back(first.parent);
+    if (nodes.size() > 1) over.push_back(second.parent);
+  }
+  std::vector<Tree> trees;
+  for (std::size_t head = 0; head < nodes[0].size(); ++head) {
+    for (const std::vector<int>& parents : over)
+      trees.push_back(kind == Trees::CollnetChain ? chained_tree(parents, nodes) : star_tree(parents, nodes));
+    for (std::vector<Rank>& node : nodes) std::ranges::rotate(node, node.begin() + 1);
+  }
+  return trees;
+}
+
 // A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
 // needs w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
@@ -401,7 +483,16 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
   // order.
   Request request{.ranks = ranks, .order = order_used(ranks, options, is_rooted(row.entry.collective))};
   request.rings = rings_for(row.rings, machine, request.order, options.order.empty());
-  request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
+  if (is_by_switches(row.trees)) {
+    const Nodes& nodes = machine.once(nodes_of);
+    if (const std::optional<Unsuited> wrong = switch_misfit(row.trees, topology, nodes)) {
+      if (why != nullptr) *why = *wrong;
+      return {};
+    }
+    request.trees = trees_of_switches(row.trees, nodes.ranks);
+  } else {
+    request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
+  }
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
 
   Point point{.method = method, .construction = name_of(method)};

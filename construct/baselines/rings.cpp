@@ -511,16 +511,28 @@ std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order) {
   return {at_places(parent, order, 0), at_places(parent, order, 1)};
 }
 
-Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains) {
+namespace {
+
+// Ranks of a node below its first: each below the one before, or all below the first.
+Tree tree_of_nodes(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& nodes,
+                   bool is_chain) {
   std::size_t ranks = 0;
-  for (const std::vector<Rank>& chain : chains) ranks += chain.size();
+  for (const std::vector<Rank>& node : nodes) ranks += node.size();
   std::vector<Rank> parent(ranks, -1);
-  for (std::size_t j = 0; j < chains.size(); ++j) {
-    if (node_parent[j] >= 0)
-      parent[chains[j].front()] = chains[static_cast<std::size_t>(node_parent[j])].front();
-    for (std::size_t i = 1; i < chains[j].size(); ++i) parent[chains[j][i]] = chains[j][i - 1];
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    if (node_parent[j] >= 0) parent[nodes[j].front()] = nodes[node_parent[j]].front();
+    for (std::size_t i = 1; i < nodes[j].size(); ++i) parent[nodes[j][i]] = nodes[j][is_chain ? i - 1 : 0];
   }
   return with_depths(std::move(parent));
+}
+
+}  // namespace
+
+Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains) {
+  return tree_of_nodes(node_parent, chains, true);
+}
+Tree star_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& nodes) {
+  return tree_of_nodes(node_parent, nodes, false);
 }
 
 // A rank at depth d sends up in step height - d, one after all its children, and receives in step height + d

@@ -72,6 +72,8 @@ std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
 // Returns a tree over nodes, with a chain inside each: parent of each node (-1 of the root), and by node its
 // ranks, the one that is linked with other nodes first.
 Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
+// Returns the same with all other ranks of a node next to the first.
+Tree star_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& nodes);
 
 // Pipelined, one chunk per step over each edge; chunk i uses trees[i % trees.size()]. All ranks'
 // contributions go up and are added; from the root, the sum goes down while later chunks still go up.

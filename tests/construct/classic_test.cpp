@@ -10,6 +10,7 @@
 #include "semantics/verify.h"
 #include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
+#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -21,6 +22,10 @@ using ::testing::SizeIs;
 
 bool needs_power_of_two(const std::string& name) {
   return name.find("doubling") != std::string::npos || name.find("halving") != std::string::npos;
+}
+
+bool needs_switches(const std::string& name) {
+  return name.starts_with("nvls") || name.starts_with("collnet");
 }
 
 std::string error_of(const std::string& name, const Topology& topology, const ClassicOptions& options = {}) {
@@ -51,6 +56,7 @@ TEST(Classic, EveryAlgorithmDoesWhatItSays) {
               << name_of(entry.method);
           continue;
         }
+        if (needs_switches(name_of(entry.method))) continue;  // Classic.SwitchesAddAndCopy
         for (int chunks : {0, 1, 2, 3}) {
           const Point point = classic_algorithm(entry.method, topology, {.chunks = chunks});
           EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
@@ -73,6 +79,7 @@ TEST(Classic, AnyOrderAndAnyRoot) {
   const Topology topology = test::hub(8);
   for (const ClassicEntry& entry : classic_catalogue())
     for (Rank root : {0, 3, 7}) {
+      if (needs_switches(name_of(entry.method))) continue;
       const Point point =
           classic_algorithm(entry.method, topology, {.order = {5, 2, 7, 0, 1, 4, 6, 3}, .root = root});
       EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
@@ -224,6 +231,70 @@ TEST(Classic, SaysWhyAMachineIsNotOneForIt) {
     EXPECT_THAT(said, AllOf(HasSubstr(why.words), HasSubstr(why.remedy)));
     EXPECT_EQ(classic_if_possible(entry.method, line), std::nullopt);
   }
+}
+
+// Nodes of `gpus` ranks on a switch, and a network of one port per rank; which of them multicast and reduce.
+Topology nodes_on_switches(int nodes, int gpus, bool inside, bool between) {
+  Topology t{.name = "switched", .ranks = nodes * gpus, .switches = nodes + (nodes > 1 ? 1 : 0)};
+  const auto join = [&t](Node a, Node b, int bandwidth, double alpha_us) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth, .alpha_us = alpha_us});
+    t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth, .alpha_us = alpha_us});
+  };
+  for (Rank n = 0; n < t.ranks; ++n) {
+    join(n, t.ranks + n / gpus, 8, 0.4);
+    if (nodes > 1) join(n, t.ranks + nodes, 1, 2.5);
+  }
+  for (int i = 0; i < t.switches; ++i) {
+    const bool able = i < nodes ? inside : between;
+    t.abilities.push_back({.multicast = able, .reduce = able});
+  }
+  return flatten(t);
+}
+
+// What switches do is verified as everything else; odd numbers of ranks and nodes, and few chunks, as well.
+TEST(Classic, SwitchesAddAndCopy) {
+  for (int nodes : {1, 2, 3, 5})
+    for (int gpus : {1, 2, 3, 5})
+      for (const auto& [inside, between] : {std::pair(true, false), {false, true}, {true, true}})
+        for (const std::string name :
+             {"nvls_allreduce", "nvls_tree_allreduce", "collnet_direct_allreduce", "collnet_chain_allreduce"})
+          for (int chunks : {0, 1, 7, 64}) {
+            const Topology topology = nodes_on_switches(nodes, gpus, inside, between);
+            const std::string error = error_of(name, topology, {.chunks = chunks});
+            const bool by_network = name.starts_with("collnet");
+            const bool fits = by_network ? nodes > 1 && between
+                              : name.ends_with("_tree_allreduce")
+                                  ? nodes > 1 && gpus > 2 && inside
+                                  : nodes == 1 && (gpus == 1 || (gpus > 2 && inside));
+            if (gpus > 1 || nodes == 1) {  // ranks of one GPU each are one node, by their latencies
+              EXPECT_EQ(error == "no error", fits) << name << " " << nodes << " x " << gpus << ": " << error;
+            }
+            if (error != "no error") continue;
+            const Point point = classic_algorithm(name, topology, {.chunks = chunks});
+            EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
+                << name << " " << nodes << " x " << gpus << ", chunks " << chunks;
+            for (const Step& step : point.schedule.steps)
+              EXPECT_EQ(step.rounds, needed_rounds(topology, step));
+          }
+}
+
+// Of eight ranks with a chunk each, seven sums go out of a rank and one comes in, in one step, and copies the
+// other way in the next: 7 chunks over 8 lanes take a round. In waves a rank sends its data once and receives
+// the sum once, so that 64 waves of 8 chunks take a round each, and one more fills the pipeline; the
+// forward-only two-shot needs 2 x 7 / 8 of the data both ways.
+TEST(Classic, NvlsMovesDataOnce) {
+  const Topology topology = nodes_on_switches(1, 8, true, false);
+  EXPECT_EQ(classic_algorithm("nvls_allreduce", topology).cost, (Cost{.steps = 2, .rounds = 2, .chunks = 8}));
+  EXPECT_EQ(classic_algorithm("nvls_allreduce", topology, {.chunks = 8 * 64}).cost,
+            (Cost{.steps = 65, .rounds = 65, .chunks = 512}));
+}
+
+TEST(Classic, SwitchesAreRefusedInWords) {
+  EXPECT_THAT(error_of("nvls_allreduce", test::hub(8)), HasSubstr("do not multicast and reduce"));
+  EXPECT_THAT(error_of("nvls_allreduce", nodes_on_switches(2, 4, true, false)), HasSubstr("2 nodes"));
+  EXPECT_THAT(error_of("nvls_tree_allreduce", nodes_on_switches(1, 4, true, false)), HasSubstr("one node"));
+  EXPECT_THAT(error_of("collnet_chain_allreduce", nodes_on_switches(2, 4, true, false)),
+              HasSubstr("between its nodes"));
 }
 
 TEST(Classic, BadOptions) {
