@@ -10,7 +10,7 @@
 namespace chorale {
 
 // Gives a switch the abilities of those of nodes with such GPUs, and the machine what they deliver. Its name
-// then says so. Requires GPUs with such switches (GpuFacts::nvswitch).
+// then says so; its units of bandwidth may get smaller. Requires GPUs with such switches (GpuFacts::nvswitch).
 void compute_at(Topology&, Node at, const GpuFacts&, RateKind);
 
 // Returns the refusal of --switches-in-network for a machine that has no such switches.

@@ -58,20 +58,20 @@ constexpr LinkFacts kLinks[] = {
      "measured"},
 };
 
-// Shares: azure-h100-1n-ar (478.9 GB/s busbw, 8 GPUs) is 0.738 of 370.8, mleng-h200-8gpu-ar 0.729,
-// mleng-h200-5gpu-ar 0.698; mleng-b200-8gpu-ar (838) is 0.663 of 721.8, mleng-b200-6gpu-ar 0.647, and of odd
-// tables gb300-8gpu-ar 0.667.
+// Shares are the most of any table, so that no bound is below what was measured; of n ranks the part is 9/8 n / (n
+// + 1) of that of eight (topology/switches.cpp). Hopper: azure-h100-1n-ar (478.9 GB/s busbw, 8 GPUs) has 0.738 of
+// 370.8, mleng-h200-8gpu-ar 0.729, and mleng-h200-5gpu-ar 0.698, which is 0.745 of eight; Blackwell:
+// mleng-b200-8gpu-ar (838) has 0.663 of 721.8, mleng-b200-6gpu-ar 0.647, which is 0.671.
 constexpr SwitchFacts kSwitches[] = {
     {"NVSwitch 3",
      {.multicast = true, .reduce = true},
-     0.74,
-     "NVLS of Hopper; share: fit, the most of azure-h100-1n-ar and mleng-h200-8gpu-ar; nccl-tests 212 has "
-     "480 "
-     "GB/s busbw"},
+     0.745,
+     "NVLS of Hopper; share: fit on azure-h100-1n-ar and mleng-h200-5gpu-ar; nccl-tests 212 has 480 GB/s "
+     "busbw"},
     {"NVSwitch 4",
      {.multicast = true, .reduce = true},
-     0.67,
-     "NVLS of Blackwell; share: the most of mleng-b200-8gpu-ar (fit) and gb300-8gpu-ar, rounded up"},
+     0.672,
+     "NVLS of Blackwell; share: fit on mleng-b200-8gpu-ar and mleng-b200-6gpu-ar"},
     {"SHARP",
      {.multicast = true, .reduce = true},
      1,
