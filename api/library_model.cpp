@@ -58,13 +58,16 @@ constexpr std::array<std::array<double, 23>, 3> kTreePart{
 struct GenerationRow {
   const char* family = "";
   std::array<double, 3> ll_gbs = {};
-  double call_us = 0;  // beside the base latency; fit on azure-h100-1n-ar and h20-2n-ar-nvlstree-small
+  double call_us =
+      0;  // beside the base latency; fit: azure-h100-1n-ar, h20-2n-ar-nvlstree-small, a100-1n-ar-howto
 };
 constexpr double kPartOfLL = 0.7;
 constexpr GenerationRow kGenerations[] = {
-    {"Hopper", {141, 45, 35}, 9.5}, {"Blackwell", {282, 90, 70}, 9.5}, {"Ampere", {87.7, 22.5, 19}, 0},
+    {"Hopper", {141, 45, 35}, 9.5}, {"Blackwell", {282, 90, 70}, 9.5}, {"Ampere", {87.7, 22.5, 19}, 5.5},
     {"Ada", {87.7, 22.5, 19}, 0},   {"", {39, 39, 20.4}, 0},  // older ones
 };
+// GPUs that NVLink joins to their CPU start and end a call without PCI: fit on gh200-2n-ar-olivia.
+constexpr double kCallUsOfGrace = 4;
 constexpr GenerationRow kAmd{"", {90, 40, 35}, 0};
 
 // k of k sqrt(x), x in microseconds; fit.
@@ -73,6 +76,8 @@ constexpr double kFillP2pInNode = 1.75, kFillP2pAcross = 1.1;
 
 // Latencies of NVLS and NVLSTree, and of a step of the tree between nodes; fit. NCCL has 25, 33 and 20.9.
 constexpr double kNvlsUs = 22.3, kNvlsTreeUs = 19.3, kNvlsTreeStepUs = 8.8;
+// A step over PCI, from GPU to GPU; NCCL, tree with LL.
+constexpr double kPciStepUs = 1;
 // NCCL takes NVLS from five GPUs on: mleng-h200-4gpu-ar and mleng-h200-5gpu-ar.
 constexpr int kMinRanksOfNvls = 5, kMinRanksOfNvlsTree = 8;
 // busbw over algbw of eight GPUs, at which the shares of switches were measured (topology/hardware/facts.h).
@@ -100,6 +105,28 @@ constexpr double kDirectPci = 40.8 / 52, kThroughHost = 27.84 / 52;  // of PCI 5
 // (g4dn-2n-ar-t4, odd), and several a part of the NICs.
 constexpr double kPartOfSockets = 0.58;
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
+// What such a GPU needs for a step over EFA, where one of eight needs 71 us (g4dn-2n-ar-t4, odd).
+constexpr double kAloneThroughHostUs = 29;
+// Part of the rate of PCI where a GPU and its NIC are below different switches: fit on h200-2n-1gpu-ag-gib.
+constexpr double kFarNicsPart = 0.63;
+// Part of the rate of a ring where a shard is a multiple of 8 bytes, but not of 16, and of 4 alone: what loads
+// and stores of 16 bytes copy is copied by smaller ones. Fit on dgx2-12gpu-reducescatter.
+constexpr double kPartOf8Bytes = 0.5, kPartOf4Bytes = 0.38;
+// RCCL has schedules of its own for eight GPUs of CDNA 3 (tools/msccl-algorithms/allreduce-allpairs-8n-*.xml):
+// each sends to all others, ReduceScatter and Allgather. Part of the links that they reach: fit on
+// mi300x-vf-1n-ar-azure.
+constexpr std::int64_t kAllPairsLLBelow = 512 << 10, kAllPairsUpTo = 11 << 20;
+constexpr double kAllPairsPart = 0.75;
+
+// What a version of the library has: NCCL's sources, by tag. RCCL counts as NCCL does.
+enum LibraryVersion {
+  kHasLL128 = 205,
+  kHasNvls = 217,
+  kHasNvlsTree = 218,
+  kHasPat = 223,
+  kHasC2cLL128 = 227
+};
+constexpr int kNewestVersion = 1'000;
 // What one GPU moves over NICs, at most: GPUs of PCI 5 reach 49 (fit on h100-2n-1gpu-ar-tree-4nic).
 constexpr double kMostOfOneGpuGbs = 49;
 
@@ -118,6 +145,7 @@ struct Modelled {
   double extra_us = 0;   // of a step between nodes, beyond NCCL's
   double step_us = 0;    // between nodes
   double share = 0;      // of switches that add; 0: none do
+  int version = kNewestVersion;
 
   int ranks() const { return gpus * nodes; }
   bool is_one_node() const { return nodes == 1; }
@@ -149,14 +177,42 @@ const NetworkFacts& known_network(const std::string& name) {
   throw unknown_name("network", name, known, "name");
 }
 
+// "2.18": 218. The digits after the second dot change no constants.
+int version_of(const std::string& text) {
+  if (text.empty()) return kNewestVersion;
+  const std::size_t dot = text.find('.');
+  const std::string minor =
+      dot == std::string::npos ? "" : text.substr(dot + 1, text.find('.', dot + 1) - dot - 1);
+  const auto is_number = [](const std::string& digits) {
+    return !digits.empty() && digits.size() < 3 &&
+           digits.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (text.substr(0, dot) != "2" || !is_number(minor))
+    throw InputError("library version", "'" + text.substr(0, 40) + "' is not one of NCCL or RCCL",
+                     "use 2.18 or the like");
+  return 200 + std::stoi(minor);
+}
+
+void require_known(const char* kind, const std::string& name, std::vector<std::string> known) {
+  if (!name.empty() && std::ranges::find(known, name) == known.end())
+    throw unknown_name(kind, name, known, "name");
+}
+
 Joined joint_of(const LibraryMachine& machine, const GpuFacts& gpu) {
   if (machine.joined) return *machine.joined;
   if (gpu.links == 0) return Joined::Pci;
   return gpu.sm == 0 ? Joined::Mesh : Joined::Switch;
 }
 
+int pci_generation(const LibraryMachine& machine, const Modelled& m) {
+  return machine.pci > 0 ? machine.pci : m.gpu.pci;
+}
+double pci_of(const LibraryMachine& machine, const Modelled& m) {
+  return pci_gbs(2.5 * std::exp2(pci_generation(machine, m) - 1), 16);
+}
+
 void set_rates(const LibraryMachine& machine, Modelled& m) {
-  const int generation = machine.pci > 0 ? machine.pci : m.gpu.pci;
+  const int generation = pci_generation(machine, m);
   if (m.joined == Joined::Switch || m.joined == Joined::Mesh) {
     m.rate = link_gbs(m.gpu, RateKind::Effective) * (machine.links > 0 ? machine.links : m.gpu.links);
     // Meshes are full among four GPUs of NVIDIA's and eight of AMD's: of fewer, links to the others are idle.
@@ -167,7 +223,7 @@ void set_rates(const LibraryMachine& machine, Modelled& m) {
     return;
   }
   const bool through_host = m.joined == Joined::Host;
-  m.rate = pci_gbs(2.5 * std::exp2(generation - 1), 16) * (through_host ? kThroughHost : kDirectPci);
+  m.rate = pci_of(machine, m) * (through_host ? kThroughHost : kDirectPci);
   if (through_host && generation < 5 && m.gpus > 2)
     m.rate = std::min(m.rate, kPartOfSockets * socket_gbs("x86_64", "GenuineIntel", 6, 0x55));
   m.pair_rate = m.rate;
@@ -182,8 +238,14 @@ void set_network(const LibraryMachine& machine, Modelled& m) {
   m.step_us = network.step_us;
   m.extra_us = network.step_us - kOverNetwork.tree[kLL];
   if (m.gpus == 1) m.nics = std::min(m.nics, kMostOfOneGpuGbs);
-  if (machine.host_copies)
-    m.nics = m.gpus == 1 ? std::min(m.nics, kAloneThroughHostGbs) : kPartThroughHost * m.nics;
+  if (machine.far_nics) m.nics = std::min(m.nics, m.gpus * kFarNicsPart * pci_of(machine, m));
+  if (machine.host_copies && m.gpus == 1) {
+    m.nics = std::min(m.nics, kAloneThroughHostGbs);
+    m.step_us = std::min(m.step_us, kAloneThroughHostUs);
+    m.extra_us = m.step_us - kOverNetwork.tree[kLL];
+  } else if (machine.host_copies) {
+    m.nics *= kPartThroughHost;
+  }
   if (m.gpus == 1) m.rate = m.pair_rate = kUnlimited;
 }
 
@@ -191,11 +253,14 @@ Modelled modelled(const LibraryMachine& machine) {
   if (machine.gpus < 1 || machine.nodes < 1 || machine.gpus * machine.nodes < 2)
     throw InputError("machine", "has fewer than two GPUs", "give more GPUs of a node, or nodes");
   const GpuFacts& gpu = known_gpu(machine.gpu);
+  require_known("algorithm", machine.algorithm, {"Ring", "Tree", "NVLS", "NVLSTree", "PAT"});
+  require_known("protocol", machine.protocol, {kProtocolNames.begin(), kProtocolNames.end()});
   Modelled m{.gpu = gpu,
              .generation = generation_of(gpu),
              .amd = gpu.sm == 0,
              .gpus = machine.gpus,
-             .nodes = machine.nodes};
+             .nodes = machine.nodes,
+             .version = version_of(machine.version)};
   m.joined = joint_of(machine, gpu);
   if (gpu.links == 0 && (m.joined == Joined::Switch || m.joined == Joined::Mesh)) m.joined = Joined::Pci;
   set_rates(machine, m);
@@ -225,6 +290,10 @@ struct Candidate {
 int floor_log2(int n) {
   return std::bit_width(static_cast<unsigned>(n)) - 1;
 }
+// GPUs that NVLink joins to a Grace: NICs are behind that CPU.
+bool is_of_grace(const Modelled& m) {
+  return std::string_view(m.gpu.name) == "GH200";
+}
 double ll_gbs(const Modelled& m) {
   return kPartOfLL * m.generation.ll_gbs[std::min(m.nodes, 3) - 1];
 }
@@ -235,14 +304,23 @@ double step_between(const Modelled& m, const PerProtocol& steps, LibraryProtocol
   return steps[p] + m.extra_us * (p == kSimple ? 2 : 1);  // Simple flushes
 }
 double call_us(const Modelled& m) {
-  return (m.gpu.links > 0 ? m.generation.call_us : 0) + (m.amd ? 0 : m.gpu.call_us - kBase.ring[kLL]);
+  const double of_generation = is_of_grace(m) ? kCallUsOfGrace : m.generation.call_us;
+  return (m.gpu.links > 0 ? of_generation : 0) + (m.amd ? 0 : m.gpu.call_us - kBase.ring[kLL]);
 }
 double fill_of(const Modelled& m) {
   return m.is_one_node() ? kFillInNode : kFillAcross;
 }
 
-Candidate ring(const Modelled& m, Call call, LibraryProtocol p) {
+// What a ring keeps of its rate where shards are not aligned to 16 bytes.
+double part_of_alignment(const Modelled& m, Call call, double bytes) {
+  if (call != Call::Allgather && call != Call::ReduceScatter) return 1;
+  const auto shard = static_cast<std::int64_t>(bytes) / m.ranks();
+  return shard % 16 == 0 ? 1 : shard % 8 == 0 ? kPartOf8Bytes : kPartOf4Bytes;
+}
+
+Candidate ring(const Modelled& m, Call call, LibraryProtocol p, double bytes) {
   double gbs = std::min(m.rate, m.nics);
+  if (p == kSimple) gbs = std::min(gbs, m.rate * part_of_alignment(m, call, bytes));
   if (p == kLL) gbs = std::min(ll_gbs(m), gbs / 2);
   if (p == kLL128) gbs *= 0.92;  // NCCL: 120 of 128 bytes
   const double inside = std::max(steps_inside(m).ring[p], m.is_one_node() ? 0 : kNetworkPost[p]);
@@ -308,23 +386,45 @@ Candidate sends(const Modelled& m, Call call) {
   return {"P2P", kSimple, us, gbs, m.is_one_node() ? kFillP2pInNode : kFillP2pAcross};
 }
 
-// NCCL switches LL128 off over PCI, and RCCL where it was not tried; NVLS below the least ranks.
+Candidate all_pairs(const Modelled& m, double bytes) {
+  const LibraryProtocol p = bytes < static_cast<double>(kAllPairsLLBelow) ? kLL : kSimple;
+  const double gbs = m.rate * kAllPairsPart * (p == kLL ? 0.5 : 1);
+  return {"AllPairs", p, kBase.ring[p] + call_us(m) + 2 * steps_inside(m).ring[p], gbs, kFillInNode};
+}
+
+bool has_all_pairs(const Modelled& m, Call call, double bytes) {
+  return call == Call::AllReduce && m.is_one_node() && m.gpus == 8 && m.joined == Joined::Mesh &&
+         std::string_view(m.gpu.family) == "CDNA 3" && m.version >= kHasNvlsTree &&
+         bytes <= static_cast<double>(kAllPairsUpTo);
+}
+
+// NCCL switches LL128 off over PCI, to NICs of Grace in older versions, and RCCL where it was not tried.
+bool has_ll128(const Modelled& m) {
+  if (!m.by_nvlink() || m.amd || m.gpu.sm < 70 || m.version < kHasLL128) return false;
+  return m.is_one_node() || !is_of_grace(m) || m.version >= kHasC2cLL128;
+}
+
+// RCCL takes its own schedules where it has them; NVLS is off below the least ranks.
 std::vector<Candidate> candidates(const Modelled& m, Call call, double bytes) {
   if (call == Call::Alltoall || call == Call::SendRecv) return {sends(m, call)};
+  if (has_all_pairs(m, call, bytes)) return {all_pairs(m, bytes)};
   std::vector<Candidate> all;
   for (const LibraryProtocol p : kProtocols) {
-    if (p == kLL128 && (!m.by_nvlink() || m.amd)) continue;
-    all.push_back(ring(m, call, p));
+    if (p == kLL128 && !has_ll128(m)) continue;
+    all.push_back(ring(m, call, p, bytes));
     if (call == Call::AllReduce) all.push_back(tree(m, p, bytes));
   }
-  if (call == Call::AllReduce && m.share > 0 && m.is_one_node() && m.gpus >= kMinRanksOfNvls)
+  if (call == Call::AllReduce && m.share > 0 && m.is_one_node() && m.gpus >= kMinRanksOfNvls &&
+      m.version >= kHasNvls)
     all.push_back(nvls(m));
-  if (call == Call::AllReduce && m.share > 0 && !m.is_one_node() && m.gpus >= kMinRanksOfNvlsTree)
+  if (call == Call::AllReduce && m.share > 0 && !m.is_one_node() && m.gpus >= kMinRanksOfNvlsTree &&
+      m.version >= kHasNvlsTree)
     all.push_back(nvls_tree(m));
   if (!all.empty() && m.nodes > 2 && bytes >= kNvlsTreeFromBytes &&
       std::string_view(all.back().algorithm) == "NVLSTree")
     all = {all.back()};
-  if ((call == Call::Allgather || call == Call::ReduceScatter) && m.gpus == 1 && !m.amd)
+  if ((call == Call::Allgather || call == Call::ReduceScatter) && m.gpus == 1 && !m.amd &&
+      m.version >= kHasPat)
     all.push_back(pat(m));
   return all;
 }
@@ -332,8 +432,12 @@ std::vector<Candidate> candidates(const Modelled& m, Call call, double bytes) {
 LibraryTime time_of(const LibraryMachine& machine, const Modelled& m, Call call, std::int64_t message_bytes) {
   const double bytes = static_cast<double>(message_bytes), factor = bus_factor(call, m.ranks());
   std::vector<Candidate> all = candidates(m, call, bytes);
-  const auto is_other = [&](const Candidate& each) { return machine.algorithm != each.algorithm; };
-  if (!std::ranges::all_of(all, is_other)) std::erase_if(all, is_other);
+  // What is forced is taken where the library has it.
+  const auto keep = [&all](const auto& is_other) {
+    if (!std::ranges::all_of(all, is_other)) std::erase_if(all, is_other);
+  };
+  keep([&](const Candidate& each) { return machine.algorithm != each.algorithm; });
+  keep([&](const Candidate& each) { return machine.protocol != kProtocolNames[each.protocol]; });
   const Candidate& taken =
       *std::ranges::min_element(all, {}, [&](const Candidate& each) { return each.us(bytes, factor); });
   LibraryTime time{.message_bytes = message_bytes,
@@ -366,6 +470,32 @@ std::vector<LibraryTime> library_times(const LibraryMachine& machine, LibraryCal
   std::vector<LibraryTime> times;
   for (const std::int64_t bytes : message_bytes) times.push_back(time_of(machine, m, call, bytes));
   return times;
+}
+
+// What a flag costs is what NCCL's Simple costs beyond LL, whose flags are in the data.
+double emitted_us(const LibraryMachine& machine, double us, int steps) {
+  const Modelled m = modelled(machine);
+  const auto flag = [](const PerProtocol& latency) { return latency[kSimple] - latency[kLL]; };
+  const int inside = std::min(steps, 2 * (m.ranks() - 1)), between = std::min(steps, 2 * floor_log2(m.nodes));
+  const double moving = std::max(0.0, us - m.gpu.call_us);
+  return us + inside * flag(steps_inside(m).ring) + between * flag(kOverNetwork.tree) +
+         fill_of(m) * std::sqrt(moving);
+}
+
+// Parts of rates that the model takes off for what a library does not reach are not taken off here.
+LibraryRates library_rates(const LibraryMachine& machine) {
+  const Modelled m = modelled(machine);
+  const bool by_links = m.joined == Joined::Switch || m.joined == Joined::Mesh;
+  LibraryRates rates{.step_us = by_links ? link_facts(m.gpu.link).step_us : kPciStepUs,
+                     .network_us = m.is_one_node() ? 0 : m.step_us,
+                     .call_us = m.gpu.call_us};
+  if (!m.is_one_node()) rates.nics_gbs = m.nics;
+  if (m.gpus > 1) {
+    rates.gpu_gbs = by_links ? m.rate : pci_of(machine, m);
+    rates.pair_gbs = m.joined == Joined::Mesh ? rates.gpu_gbs / (m.gpus - 1) : rates.gpu_gbs;
+  }
+  if (m.share > 0) rates.switch_gain = switch_gain(switch_facts(m.gpu.nvswitch), m.gpu, RateKind::Effective);
+  return rates;
 }
 
 namespace {
@@ -451,8 +581,8 @@ std::optional<LibraryCall> library_call(const Collective& collective) {
 
 std::string to_json(const LibraryMachine& machine, LibraryCall call, const std::vector<LibraryTime>& times) {
   return json_file("chorale_baseline", 1, "library", library_of(machine), "gpu", machine.gpu, "gpus",
-                   machine.gpus, "nodes", machine.nodes, "collective", name_in(library_calls(), call), "rows",
-                   times);
+                   machine.gpus, "nodes", machine.nodes, "collective", name_in(library_calls(), call),
+                   "rates", library_rates(machine), "rows", times);
 }
 
 }  // namespace chorale

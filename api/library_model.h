@@ -39,13 +39,16 @@ struct LibraryMachine {
   bool host_copies = false;    // NICs do not reach the memory of GPUs
   bool one_process = false;    // starts all GPUs of a node
   bool no_nvls = false;        // NCCL_NVLS_ENABLE=0
+  bool far_nics = false;       // NICs are not below the PCI switch of their GPU
   std::string algorithm = "";  // that was forced (NCCL_ALGO): "Ring", "Tree", "NVLSTree"
+  std::string protocol = "";   // that was forced (NCCL_PROTO): "LL", "LL128", "Simple"
+  std::string version = "";    // "2.18": of the library's algorithms and protocols; "": the newest
   bool operator==(const LibraryMachine&) const = default;
 };
 
 struct LibraryTime {
   std::int64_t message_bytes = 0;  // as nccl-tests counts them
-  std::string algorithm = {};      // "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "P2P"
+  std::string algorithm = {};      // "Ring", "Tree", "NVLS", "NVLSTree", "PAT", "AllPairs", "P2P"
   std::string protocol = {};       // "LL", "LL128", "Simple"
   double us = 0;
   double busbw_gbs = 0;
@@ -61,9 +64,14 @@ struct Fields<LibraryTime> {
 std::string library_of(const LibraryMachine&);
 
 // Returns what the library takes at each size, in bytes from 0. Throws InputError for a GPU or network that
-// the table of facts lacks, counts below 1, and a machine of one rank.
+// the table of facts lacks, a version that is not of the form 2.18, counts below 1, and a machine of one rank.
 std::vector<LibraryTime> library_times(const LibraryMachine&, LibraryCall,
                                        const std::vector<std::int64_t>& message_bytes);
+
+// Returns what an emitted program needs for a schedule of so many steps whose links need `us` in all,
+// microseconds: in each step a flag behind the data, as NCCL's Simple has it, and pipelines that fill as a
+// library's do. No more steps count than a ring has: of longer schedules waves overlap.
+double emitted_us(const LibraryMachine&, double us, int steps);
 
 // Returns the facts of a machine whose name has that of a GPU or of a cloud's shape ("dgx-h100:2"), with its
 // nodes and the ranks of each; none of other machines, and where nodes differ. Requires a topology without
@@ -72,7 +80,27 @@ std::optional<LibraryMachine> library_machine(const Topology&);
 // Returns the library's name of a collective of all ranks; none of a custom one, and of Scatter and Gather.
 std::optional<LibraryCall> library_call(const Collective&);
 
-// {"chorale_baseline": 1, "library", "machine": ..., "collective", "rows": [fields of LibraryTime]}
+// What the facts of a machine carry and cost at most, by the table of facts: rates in GB/s per direction.
+struct LibraryRates {
+  double gpu_gbs = 0;     // of a GPU within its node; 0: it is alone there
+  double pair_gbs = 0;    // of it, to one other GPU
+  double nics_gbs = 0;    // of a node; 0 of one node
+  double step_us = 0;     // within a node
+  double network_us = 0;  // between nodes
+  double call_us = 0;
+  double switch_gain = 0;  // Topology::switch_gain of switches that multicast and reduce; 0: none do
+};
+template <>
+struct Fields<LibraryRates> {
+  using L = LibraryRates;
+  static constexpr auto all = plain_fields<&L::gpu_gbs, &L::pair_gbs, &L::nics_gbs, &L::step_us,
+                                           &L::network_us, &L::call_us, &L::switch_gain>();
+};
+// Throws as library_times() does.
+LibraryRates library_rates(const LibraryMachine&);
+
+// {"chorale_baseline": 1, "library", "gpu", "gpus", "nodes", "collective", "rates": fields of LibraryRates,
+// "rows": [fields of LibraryTime]}
 std::string to_json(const LibraryMachine&, LibraryCall, const std::vector<LibraryTime>&);
 
 }  // namespace chorale

@@ -85,7 +85,11 @@ void baseline_options(CLI::App& app, Command& parsed) {
   positive(sub, "--nic-gbits", facts.nic_gbits, "RATE", "Gb/s of a NIC (as nodes of this GPU have)");
   text(sub, "--network", facts.network, "NAME", "InfiniBand, RoCE, EFA, EFA 2, Slingshot, TCPX (InfiniBand)");
   text(sub, "--algorithm", facts.algorithm, "NAME", "That is forced: Ring, Tree, NVLS or NVLSTree");
+  text(sub, "--protocol", facts.protocol, "NAME", "That is forced: LL, LL128 or Simple");
+  text(sub, "--library-version", facts.version, "V",
+       "Algorithms and protocols of that version of NCCL, such as 2.18 (the newest)");
   sub->add_flag("--host-copies", facts.host_copies, "NICs do not reach the memory of GPUs");
+  sub->add_flag("--far-nics", facts.far_nics, "NICs are not below the PCI switch of their GPU");
   sub->add_flag("--one-process", facts.one_process, "One process starts all GPUs");
   sub->add_flag("--no-nvls", facts.no_nvls, "Sums by switches are off (NCCL_NVLS_ENABLE=0)");
   file_to_write(sub, "--json", options->json, "Write the table there");

@@ -59,6 +59,7 @@ class Table {
     const std::optional<LibraryCall> call = library_call(collective);
     if (!known || !call) return;
     library_ = library_of(*known);
+    library_machine_ = *known;
     library_times_ = library_times(*known, *call, messages_);
   }
 
@@ -118,6 +119,8 @@ class Table {
       answer.rows[i].point = static_cast<int>(point - result.points.begin());
       answer.rows[i].algorithm = origin(*point);
       answer.rows[i].steps = point->cost.steps;
+      if (!library_.empty())
+        answer.rows[i].emitted_us = emitted_us(library_machine_, answer.rows[i].us, point->cost.steps);
     }
     answer.binding = binding(result);
     answer.result = std::move(result);
@@ -188,6 +191,7 @@ class Table {
   const MessageShape shape_;
   const std::vector<std::int64_t> blocks_;
   std::string library_ = {};
+  LibraryMachine library_machine_ = {};
   std::vector<LibraryTime> library_times_ = {};               // [size]; empty: none is known
   std::mutex mutex_;                                          // of the next
   std::vector<std::shared_ptr<const Fastest>> fastest_ = {};  // by size

@@ -75,6 +75,7 @@ struct OptimizedRow {
   // its GPU, or has no cost of a call.
   std::string library = {};
   double library_us = 0;
+  double emitted_us = 0;  // `us` with what flags and pipelines cost an emitted program, by the same model
   // The part that the baseline keeps busiest, and the share of its time: "NIC out", 0.97.
   std::string baseline_part = {};
   double baseline_busy = 0;
@@ -85,7 +86,7 @@ struct Fields<OptimizedRow> {
   static constexpr auto all =
       plain_fields<&O::message_bytes, &O::point, &O::algorithm, &O::steps, &O::us, &O::algbw_gbs,
                    &O::busbw_gbs, &O::bound_us, &O::at_most, &O::baseline, &O::baseline_us, &O::measured_us,
-                   &O::library, &O::library_us, &O::baseline_part, &O::baseline_busy>();
+                   &O::library, &O::library_us, &O::emitted_us, &O::baseline_part, &O::baseline_busy>();
 };
 
 struct Optimized {

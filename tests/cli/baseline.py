@@ -44,6 +44,22 @@ for arguments, expected, least, most in (
 assert times("MI300X", "allgather")["library"] == "RCCL" and times("A100", "allgather")["library"] == "NCCL"
 # Many nodes of a GPU each: logarithmic steps beat a ring.
 assert taken("H100", "allgather", "--gpus", 1, "--nodes", 64, size=1024)[0] == "PAT"
+# By version: PAT came with 2.23, NVLS with 2.17, LL128 with 2.5. What is forced is taken.
+assert taken("H100", "allgather", "--gpus", 1, "--nodes", 64, "--library-version", "2.22.3", size=1024)[0] == "Ring"
+for version, algorithm in (("2.16", "Ring"), ("2.17", "NVLS"), ("2.28", "NVLS")):
+    assert taken("H100", "allreduce", "--library-version", version, size=8 * GI)[0] == algorithm, version
+for version, protocol in (("2.4", "Simple"), ("2.5", "LL128")):
+    assert taken("V100", "allreduce", "--library-version", version, size=4 << 20)[1] == protocol, version
+for protocol in ("LL", "LL128", "Simple"):
+    assert taken("H100", "allreduce", "--protocol", protocol, "--no-nvls", size=GI)[1] == protocol
+# Shards of 12 ranks that are multiples of 8 bytes, or of 4 alone, are slower than those of 16.
+whole, half, third = (taken("V100", "reducescatter", "--gpus", 12, size=12 * shard)[3] for shard in (89478480, 89478488, 89478484))
+assert 0.48 < half / whole < 0.53 and 0.36 < third / whole < 0.4, (whole, half, third)
+# RCCL's schedules for eight MI300X: to all others in two steps up to 11 MiB, rings beyond.
+assert [taken("MI300X", "allreduce", size=size)[:2] for size in (1024, 1 << 20, 16 << 20)] == [("AllPairs", "LL"), ("AllPairs", "Simple"), ("Ring", "Simple")]
+assert taken("MI300X", "allreduce", "--gpus", 4, size=1024)[0] == "Ring"
+# A GPU and its NIC below different switches: less than the NIC carries.
+assert taken("H200", "allgather", "--gpus", 1, "--nodes", 2, "--far-nics", size=8 * GI)[3] < 34 < 46 < taken("H200", "allgather", "--gpus", 1, "--nodes", 2, size=8 * GI)[3]
 # A machine by name is what its name says.
 assert times("dgx-h100:2", "allreduce")["rows"] == times("H100", "allreduce", "--nodes", 2)["rows"]
 
@@ -59,7 +75,9 @@ for _ in range(80):
                            ("--nics", [1, 4, 8]), ("--nic-gbits", [10, 100.5, 800]), ("--pci", [1, 3, 6]), ("--links", [1, 18])):
         if chance.random() < 0.5:
             facts += [option, chance.choice(values)]
-    facts += [flag for flag in ("--one-process", "--host-copies", "--no-nvls") if chance.random() < 0.3]
+    facts += [flag for flag in ("--one-process", "--host-copies", "--no-nvls", "--far-nics") if chance.random() < 0.3]
+    if chance.random() < 0.3:
+        facts += ["--library-version", f"2.{chance.randint(4, 31)}"]
     rows = times(*facts, "--sizes", "1,1K,1M,64M,1G,16G")["rows"]
     assert [row["message_bytes"] for row in rows] == [1, 1 << 10, 1 << 20, 64 << 20, GI, 16 * GI]
     for before, row in zip(rows, rows[1:]):
@@ -86,6 +104,10 @@ refused("baseline", "H100", "allreduce", "--nodes", 2, "--network", "EFA 3", say
 refused("baseline", "H100", "allreduce", "--gpus", 1, says="fewer than two GPUs")
 refused("baseline", "ring:8", "allreduce", says="does not name its GPU")
 refused("baseline", "dgx-h100:2", "allreduce", "--nics", 4, says="not a GPU")
+for version in ("3", "2", "2.", "2.x", "two", "2.999", "-2.18"):
+    refused("baseline", "H100", "allreduce", f"--library-version={version}", says="2.18")
+refused("baseline", "H100", "allreduce", "--protocol", "ll", says="did you mean")
+refused("baseline", "H100", "allreduce", "--algorithm", "Butterfly")
 
 # The benchmark. Its last line is read by others.
 LAST = re.compile(r"from 1 MiB: median (\d+\.\d) %; below: median (\d+\.\d) %; worst (\d+\.\d\d) x \((\S+)\)")
@@ -100,7 +122,10 @@ measured = source / "tests/data/measured/curves.jsonl"
 printed, last = believable(measured, "--svg", "figure.svg")
 assert last and float(last[1]) <= 15 and float(last[2]) <= 30, printed.splitlines()[-1]
 assert (work / "figure.svg").read_text().count("<circle") == sum(map(int, re.findall(r"^(?:fitted|others) \S+ +(\d+)", printed, re.M)))
-assert "not predicted" not in printed
+assert "not predicted" not in printed and "not bounded" not in printed
+# What was measured is not faster than what is printed as the bound; nearly all rows have one.
+above = re.search(r"^measured above the bound: (\d+) rows of (\d+)$", printed, re.M)
+assert above and int(above[1]) == 0 and int(above[2]) > 750, above
 # The page shows what is printed.
 assert printed.stdout.strip() in (source / "docs/believable.md").read_text(), "docs/believable.md is not what believable.py prints"
 # One table, by hand: eight GB300 at 8 and 16 GiB.
@@ -110,13 +135,27 @@ answers = times("GB300", "allreduce", "--sizes", ",".join(map(str, sizes)))["row
 errors = [abs(answer["us"] / statistics.mean(row["time_us"] for row in table["rows"] if row["bytes"] == answer["message_bytes"]) - 1) for answer in answers]
 (work / "one.jsonl").write_text(json.dumps(table) + "\n")
 assert believable("one.jsonl")[1][1] == f"{100 * statistics.median(errors):.1f}"
-# Less than a table should have, or more, in each place.
-odd = [{"id": "bare", "rows": []}]
-for _ in range(40):
+# A time below the bound is found: a hundredth of what was measured.
+faster = dict(table, id="faster", rows=[dict(row, time_us=row["time_us"] / 100) for row in table["rows"]])
+(work / "faster.jsonl").write_text(json.dumps(faster) + "\n")
+printed, _ = believable("faster.jsonl")
+assert f"measured above the bound: {len(sizes)} rows of {len(sizes)}" in printed and "faster at " in printed, printed
+# Less than a table should have, or more, or something else, in each place; lines that are no tables; none at all.
+odd = [{"id": "bare", "rows": []}, {"rows": [{"bytes": 8, "time_us": 1}]}]
+rows = [{"bytes": 0, "time_us": 5}, {"bytes": 1000, "time_us": 0}, {"bytes": "12K", "time_us": "31.5"}, {"bytes": 3, "busbw": 0.01}, {"bytes": 12345677, "busbw": 90},
+        {"bytes": None}, {"time_us": 4}, {"bytes": 1e6, "time_us": -1}, {"bytes": 1 << 36, "time_us": 1e7, "busbw": "x"}]
+for _ in range(60):
     changed = {key: value for key, value in table.items() if chance.random() < 0.7 or key in ("id",)}
-    changed.update(gpu=chance.choice(["", "RTX 9999", "A100 PCIe", "MI250", "T4", "Quadro", None]), nodes=chance.choice([1, 2, 180]), gpus_per_node=chance.choice([2, 3, 8]),
-                   collective=chance.choice(["AlltoAll", "Send/Recv", "Reduce-Scatter", "Gather", None]), machine=chance.choice(["PCIe 4.0 through memory, one process", "DGX", None]))
+    changed.update(gpu=chance.choice(["", "RTX 9999", "A100 PCIe", "MI250", "T4", "Quadro", "L4", "H800", "B100", "Instinct", 7, None]), nodes=chance.choice([1, 2, 180, "2", None]),
+                   gpus_per_node=chance.choice([1, 2, 3, 8, None]), nics_per_node=chance.choice([None, 1, 0.5, "8"]), nic_gbits=chance.choice([None, 10, "2x200", "fast"]),
+                   collective=chance.choice(["AlltoAll", "Send/Recv", "Reduce-Scatter", "all_gather_perf", "Gather", None]), year=chance.choice([None, 2016, 2023, "2025"]),
+                   machine=chance.choice(["PCIe 4.0 through memory, one process", "DGX", None, 4]), library=chance.choice(["NCCL 2.1x", "NCCL 2.18.5", "RCCL (ROCm 6)", None]))
+    if chance.random() < 0.5:
+        changed["rows"] = chance.choices(rows, k=4)
     odd.append(changed)
-(work / "odd.jsonl").write_text("".join(json.dumps(each) + "\n" for each in odd))
-assert believable("odd.jsonl")[1]
+(work / "odd.jsonl").write_text("".join(json.dumps(each) + "\n" for each in odd) + "[1, 2]\nnot JSON\n\n" + json.dumps(table) + "\n")
+printed, last = believable("odd.jsonl")
+assert last and "line 63: not a table" in printed and "line 64: not a table" in printed, printed
+(work / "none.jsonl").write_text("\n")
+assert believable("none.jsonl")[1]
 print("baselines are what NCCL's constants and public runs say; odd tables are predicted")
