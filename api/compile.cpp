@@ -23,6 +23,7 @@
 #include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"
@@ -142,19 +143,29 @@ OrError<Compiled> one_directory(const Topology& topology, std::span<const ReadyP
 }  // namespace
 
 // The executors behind all targets send values one by one; CUDA's kernel alone can ask a switch to add and
-// copy. The schedule's rounds are counted again on the machine without these abilities, step by step.
+// copy.
 std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
-  const std::string able = in_words(abilities_of(topology));
-  if (able.empty()) return "";
-  Topology plain = topology;
-  for (SharedLimit& limit : plain.limits) limit.abilities = {};
+  if (!uses_abilities(topology, point.schedule)) return "";
+  const Topology plain = by_links_alone(topology);
   int rounds = 0;
   for (const Step& step : point.schedule.steps) rounds += needed_rounds(plain, step);
-  if (rounds <= point.cost.rounds) return "";
   return fmt::format(
       "target {} sends value by value and leaves switches that {} unused: {} instead of {}; "
       "--switches-forward-only asks for schedules of such sends",
-      target, able, counted(rounds, "round"), point.cost.rounds);
+      target, in_words(abilities_of(topology)), counted(rounds, "round"), point.cost.rounds);
+}
+
+// CUDA's kernel asks where each rank owns a part (codegen/cuda_source.h).
+std::vector<int> performed_points(const Result& result, Target target) {
+  std::vector<int> performed;
+  for (int i = 0; i < std::ssize(result.points); ++i) {
+    const Point& point = result.points[i];
+    if (!uses_abilities(result.topology, point.schedule) ||
+        (target == Target::Cuda &&
+         !all_pairs_owners(accepted(result.topology, point.collective, point.schedule)).empty()))
+      performed.push_back(i);
+  }
+  return performed;
 }
 
 std::span<const OptionRow<CompileOptions>> compile_rows() {

@@ -14,7 +14,9 @@
 #include "ir/error.h"
 #include "ir/hierarchy.h"
 #include "ir/or_error.h"
+#include "topology/builders.h"
 #include "topology/changes.h"
+#include "topology/hardware/computing.h"
 #include "topology/import/import.h"
 #include "topology/import_report.h"
 #include "topology/machines.h"
@@ -40,7 +42,10 @@ bool is_foreign_file(const std::string& spec_or_file) {
 // The file without the failure that its name may have.
 std::string provenance_of(const std::string& spec_or_file, const ImportOptions& question) {
   const std::string file = split_failure(spec_or_file).machine;
-  return is_foreign_file(file) ? provenance(imported({{file, read_file(file)}}, question)) : "";
+  if (is_foreign_file(file)) return provenance(imported({{file, read_file(file)}}, question));
+  const ComputingNodes computing = names_a_file(file) ? ComputingNodes() : computing_nodes(file);
+  if (computing.nodes == 0 || question.forward_only) return "";
+  return provenance({.assumed = {computing_in_words(*computing.gpu)}});
 }
 
 DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,

@@ -26,8 +26,8 @@ ImportedMachine import_machine(const std::vector<NamedText>& files, const Import
 // A file in another tool's format, which machine() takes, too.
 bool is_foreign_file(const std::string& spec_or_file);
 
-// What was read in such a file and what it lacks and was assumed, in lines, for reports on the machine; ""
-// for all other machines. Throws InputError as import_machine() does.
+// What was read in such a file and what it lacks and was assumed, in lines, for reports on the machine; of a
+// machine by name, what its switches are taken for; "" for all other machines. Throws InputError as import_machine() does.
 std::string provenance_of(const std::string& spec_or_file, const ImportOptions& = {});
 
 // The machine that this process is on.

@@ -13,6 +13,7 @@
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/json_fields.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/page.h"
@@ -281,7 +282,14 @@ std::string ranges(std::vector<int> numbers) {
 
 std::string under_abilities(const Topology& topology) {
   const std::string switches = in_words(abilities_of(topology));
-  return switches.empty() ? "" : "; its switches " + switches + ", and what is proven holds for such";
+  return switches.empty() ? ""
+                          : "; its switches " + switches +
+                                " (--switches-forward-only: links alone), and what is proven holds for such";
+}
+
+std::string algorithm_of(const Topology& topology, const Point& point) {
+  const bool named = point.construction.find("in_network") != std::string::npos;
+  return origin(point) + (!named && uses_abilities(topology, point.schedule) ? " in-network" : "");
 }
 
 std::string to_page(const Result& result, const SizeModel& model) {

@@ -40,6 +40,9 @@ std::string proven_by(const Result&, const Point&);
 // "0-3, 7".
 std::string ranges(std::vector<int> sorted_numbers);
 
+// Returns origin(), and whether the switches copy or add for the schedule: "direct_allreduce in-network".
+std::string algorithm_of(const Topology&, const Point&);
+
 // What claims about the machine presuppose: "; its switches multicast, and what is proven holds for such"; or
 // nothing.
 std::string under_abilities(const Topology&);

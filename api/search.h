@@ -21,7 +21,9 @@ void require_question(const Machine&, const Collective&);
 // The Pareto-optimal schedules in steps and in rounds per chunk, with claims that prove it. A limit, or
 // SolveLimits::stop, leaves what was found, marked unproven, with the reason in Result::stopped. The same
 // question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
-// FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver.
+// FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver. Where
+// switches multicast or reduce, points by links alone are among those that others dominate, for executors
+// that cannot ask switches (ir/links_alone.h).
 Result frontier(const Machine&, const Collective&, const FrontierOptions& = {});
 Result frontier(const Topology& described, const Collective&, const FrontierOptions& = {});
 

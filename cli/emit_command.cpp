@@ -14,6 +14,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_fields.h"
+#include "ir/links_alone.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 
@@ -59,7 +60,17 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   if (!command.epilogue.empty())
     options.epilogue = epilogue_from_json(read_file(command.epilogue), command.epilogue);
   // Schedules are verified when the file is read, so no program is made of a wrong one.
-  const Result result = read_sound_result(command.file);
+  Result result = read_sound_result(command.file);
+  std::vector<std::string> notes;
+  if (command.target && !command.point)
+    if (const std::vector<int> performed = performed_points(result, *command.target);
+        !performed.empty() && performed.size() < result.points.size()) {
+      mark_frontier(result, performed);
+      notes.push_back(fmt::format(
+          "target {} cannot ask switches that {}: it gets the points that it performs without; --point N "
+          "asks for another",
+          entry_of(*command.target).name, in_words(abilities_of(result.topology))));
+    }
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   // No target is the page: it is made of results and not of programs.
   if (!command.target) return page(command, result, supervisor.stop());
@@ -68,7 +79,6 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     throw InputError(command.file, "has no point to write",
                      "search a larger space: more steps, rounds or chunks");
   std::string written;
-  std::vector<std::string> notes;
   std::string first_reason;
   std::vector<std::string> refused;
   // try_compile returns a refusal as a value: limits of a target are expected, and catching is not how to

@@ -187,9 +187,6 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
   app->add_flag_callback(
       "--switches-reduce", [&changes] { changes.switches.reduce = true; },
       "Its switches add up: of values for one rank, their sum goes out");
-  app->add_flag_callback(
-      "--switches-forward-only", [&changes] { changes.forward_only = true; },
-      "Its switches neither copy nor add, even where they can");
   by_row(
       app, {.option = "--call-us", .value = "US", .kind = OptionKind::Number, .lowest = 0, .highest = 1e9},
       "Microseconds that a call costs beside its messages: a launch, the first flag (as the machine has it)",

@@ -71,7 +71,7 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps), std::to_string(point.cost.rounds),
                     std::to_string(point.cost.chunks), fraction(point.cost.rounds, point.cost.chunks),
                     sizes[i].empty() ? "dominated" : sizes[i], fmt::format("{:.2f}", point.seconds),
-                    origin(point), proven_by(result, point)});
+                    algorithm_of(result.topology, point), proven_by(result, point)});
   }
   return table(rows, "rrrrllrll");
 }

@@ -44,7 +44,8 @@ Shown shown_result(const ShowCommand& command, const Result& result, const Super
   // Schedules in full only where neither times by size nor a page were asked for: they are long.
   for (int i : command.bytes.empty() && command.html.empty() ? chosen : std::vector<int>()) {
     const Point& point = result.points[i];
-    text += fmt::format("\npoint {}: {}\n", i, origin(point)) + schedule_text(result.topology, point);
+    text += fmt::format("\npoint {}: {}\n", i, algorithm_of(result.topology, point)) +
+            schedule_text(result.topology, point);
   }
   if (!whole) made.outcome.exit_code = exit_code_of(supervisor.stopped());
   return made;

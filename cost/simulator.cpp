@@ -14,6 +14,7 @@
 #include <cassert>
 
 #include "cost/group_traffic.h"
+#include "ir/switch_gain.h"
 
 namespace chorale {
 namespace {
@@ -144,7 +145,8 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   if (!added) return at->second;
   const std::vector<int> sizes = joined_sizes(splits_, joined);
   if (pattern.shape == Shape::AllToAll) return at->second = all_to_all_traffic(sizes);
-  if (pattern.shape == Shape::Cycle) return at->second = cycle_traffic(sizes, pattern.cycles);
+  if (pattern.shape == Shape::Cycle || pattern.shape == Shape::InSwitch)
+    return at->second = cycle_traffic(sizes, pattern.cycles);
   if (pattern.shape == Shape::Chain) return at->second = chain_traffic(sizes);
   if (pattern.shape == Shape::ChainBack) return at->second = chain_back_traffic(sizes);
   int outer = 0;
@@ -238,6 +240,20 @@ Simulator::Choice Simulator::tree(const std::vector<bool>& joined,
   return result;
 }
 
+// One after the other: a sum to the owner of each part, and its copies.
+Simulator::Choice Simulator::in_switch(const std::vector<bool>& joined,
+                                       const std::vector<GroupLoad>& groups) const {
+  Choice result;
+  const auto level = std::ranges::find(joined, true) - joined.begin();
+  const LinkModel& link = hierarchy_.levels[level].link;
+  if (link.switch_gain == 0 || std::ranges::count(joined, true) != 1) return result;
+  const auto n = static_cast<double>(splits_[level].members.size());
+  result.time.latency_us = 2 * link.latency_us;
+  take_faster(result, {Shape::InSwitch, {}},
+              2 * (n - 1) / n / gain_of_ports(link.switch_gain, static_cast<int>(n)), 1, joined, groups);
+  return result;
+}
+
 Simulator::Choice Simulator::best_choice(Goal goal, const std::vector<bool>& joined,
                                          const std::vector<GroupLoad>& groups) const {
   assert(goal == Goal::AllToAll || goal == Goal::Shift);
@@ -260,8 +276,10 @@ Simulator::Choice Simulator::best_choice(Operation operation, const std::vector<
     return ring(operation, joined, groups);
   Choice by_tree = tree(joined, groups);
   if (algorithm == Algorithm::Tree) return by_tree;
-  Choice by_ring = ring(operation, joined, groups);
-  return by_tree.time.us < by_ring.time.us ? by_tree : by_ring;
+  Choice best = ring(operation, joined, groups);
+  if (by_tree.time.us < best.time.us) best = std::move(by_tree);
+  Choice by_switch = in_switch(joined, groups);
+  return by_switch.time.rings > 0 && by_switch.time.us < best.time.us ? by_switch : best;
 }
 
 StepTime Simulator::named(Choice choice, bool shift) const {
@@ -279,6 +297,9 @@ StepTime Simulator::named(Choice choice, bool shift) const {
       break;
     case Shape::AllToAll:
       choice.time.pattern = "all to all";
+      break;
+    case Shape::InSwitch:
+      choice.time.pattern = "in switch";
       break;
   }
   return std::move(choice.time);

@@ -6,6 +6,8 @@
 // device before the instruction and groups of n devices, each edge of the algorithm carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
+//   in switch (AllReduce only)      as a ring, divided by what a switch that copies and adds gains for a group
+//                                   of n (gain_of_ports), within one unit of its level; two messages
 //   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the
 //                                   last and on to the first: both leave out one edge of a ring that is laid
 //                                   whatever runs over it
@@ -58,7 +60,7 @@ struct StepTime {
   double latency_us = 0;     // contained in us; with the call
   std::string binding = {};  // what is busiest: "node port out"
   int rings = 1;             // chains, or trees, side by side
-  std::string pattern = {};  // "ring", "tree", "chain", "all to all", "shift"
+  std::string pattern = {};  // "ring", "tree", "chain", "all to all", "shift", "in switch"
 };
 
 class Simulator {
@@ -88,9 +90,10 @@ class Simulator {
   Choice ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
               const std::vector<GroupLoad>&) const;
   Choice tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  Choice in_switch(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
   StepLoad load(const Choice&, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
-  enum class Shape { Cycle, Chain, ChainBack, Tree, AllToAll };
+  enum class Shape { Cycle, Chain, ChainBack, Tree, AllToAll, InSwitch };
   struct Pattern {
     Shape shape = Shape::Cycle;
     Cycles cycles = {};

@@ -25,9 +25,11 @@ std::span<const OptionRow<ImportOptions>> import_rows() {
         "Rates of datasheets, instead of those that programs reach; of machines by name, too",
         OptionKind::Switch},
        member<O, &O::line_rates>()},
+      {{"forward_only", "--switches-forward-only", "",
+        "Switches neither copy nor add, even where they can (NVLS): links alone", OptionKind::Switch},
+       member<O, &O::forward_only>()},
       {{"in_network", "--switches-in-network", "",
-        "NVSwitches copy and add where they can (NVLS), at the rate that they reach; of machines by name, "
-        "too",
+        "Refuse a machine whose switches are not known to copy and add (they do by default where they are)",
         OptionKind::Switch},
        member<O, &O::in_network>()},
       {{"instance", "--instance", "TYPE",

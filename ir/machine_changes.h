@@ -25,7 +25,10 @@ struct ImportOptions {
   // Rates of datasheets, instead of those that programs reach (topology/hardware/facts.h). Of machines by
   // name, too.
   bool line_rates = false;
-  bool in_network = false;  // switches copy and add where the hardware does (NVLS); of machines by name, too
+  // Switches copy and add where the hardware does (NVLS); of any machine: they only forward, or a machine that
+  // has none that can is refused.
+  bool forward_only = false;
+  bool in_network = false;
   bool operator==(const ImportOptions&) const = default;
 };
 
@@ -39,7 +42,6 @@ struct MachineChanges {
   std::vector<std::string> without_ranks = {};  // "5"
   std::vector<std::string> degraded = {};       // "0-1=0.5": what is left of the bandwidth
   Abilities switches = {};                      // that all of them are given
-  bool forward_only = false;                    // abilities that they have are taken away
   std::optional<double> call_us = {};           // what a call costs; else what the description has
   ImportOptions import = {};                    // of a file of another tool; else the default
   // Are links, ranks or switches other than described?

@@ -157,7 +157,7 @@ void time_points(const Result& result, int side, const std::atomic<bool>* stop, 
     row.sides[side] = {.us = best.us,
                        .busbw_gbs = best.busbw_gbs,
                        .bound_us = best.least_us,
-                       .algorithm = origin(result.points[best.point])};
+                       .algorithm = algorithm_of(result.topology, result.points[best.point])};
   }
 }
 

@@ -117,7 +117,7 @@ class Table {
         return each.cost == chosen[i]->point.cost && each.construction == chosen[i]->point.construction;
       });
       answer.rows[i].point = static_cast<int>(point - result.points.begin());
-      answer.rows[i].algorithm = origin(*point);
+      answer.rows[i].algorithm = algorithm_of(result.topology, *point);
       answer.rows[i].steps = point->cost.steps;
       if (!library_.empty())
         answer.rows[i].emitted_us = emitted_us(library_machine_, answer.rows[i].us, point->cost.steps);

@@ -62,7 +62,7 @@ std::vector<TimedBaseline> timed_baselines(const Machine&, const Collective&, Ba
 struct OptimizedRow {
   std::int64_t message_bytes = 0;
   int point = 0;               // of the result: the fastest
-  std::string algorithm = {};  // its construction
+  std::string algorithm = {};  // its construction, and whether switches copy or add for it
   int steps = 0;
   double us = 0;                        // by the links' alpha and beta (point_us, cost/program_time.h)
   double algbw_gbs = 0, busbw_gbs = 0;  // of nccl-tests, GB/s = 1e9 bytes per second

@@ -10,6 +10,7 @@
 #include "cost/cost.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
 #include "pages/size_figure.h"
@@ -174,7 +175,7 @@ ReportTable algorithms(const Optimized& answer) {
     const Point& point = answer.result.points[i];
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
                     fraction(point.cost.rounds, point.cost.chunks), std::to_string(point.cost.chunks),
-                    origin(point)});
+                    algorithm_of(answer.result.topology, point)});
   }
   return {.rows = std::move(rows), .kinds = "rrlrl"};
 }
@@ -201,8 +202,7 @@ Report report_of(const Optimized& answer) {
                     answer.library));
   if (library_adds_in_switches(answer))
     report.sentences.push_back(
-        "NVLS copies and adds in the switches; these schedules and bounds are of switches that forward: "
-        "--switches-in-network asks for the others");
+        "NVLS copies and adds in the switches; these schedules and bounds are of switches that only forward");
   if (const std::string measured = measured_in_words(answer); !measured.empty())
     report.sentences.push_back(measured);
   report.sentences.push_back(
@@ -321,14 +321,51 @@ struct SizeRun {
 };
 
 // The first run begins at 0 bytes and the last has no end: a table for sizes between becomes a rule for all.
-std::vector<SizeRun> runs_of(const std::vector<OptimizedRow>& rows) {
+template <typename Row>
+std::vector<SizeRun> runs_of(const std::vector<Row>& rows) {
   std::vector<SizeRun> runs;
-  for (const OptimizedRow& row : rows) {
+  for (const Row& row : rows) {
     if (!runs.empty() && runs.back().point == row.point) continue;
     if (!runs.empty()) runs.back().to = row.message_bytes;
     runs.push_back({.point = row.point, .from = runs.empty() ? 0 : row.message_bytes});
   }
   return runs;
+}
+
+// What programs for a target perform, and which of it by size.
+struct Performed {
+  Result result = {};
+  std::vector<SizeRun> runs = {};
+  std::string note = {};  // what is lost, where they cannot ask the switches
+};
+
+// Where the rows count on switches that the target's programs cannot ask, the fastest are chosen again: by
+// links alone, or of what the programs do ask for.
+Performed performed_by(Target target, const Optimized& answer, const std::atomic<bool>* stop) {
+  const std::vector<int> points = performed_points(answer.result, target);
+  const auto performs = [&](const OptimizedRow& row) {
+    return std::ranges::find(points, row.point) != points.end();
+  };
+  if (std::ranges::all_of(answer.rows, performs))
+    return {.result = answer.result, .runs = runs_of(answer.rows)};
+  Result asked = answer.result;
+  asked.points.clear();
+  bool asks = false;
+  for (const int i : points) {
+    asked.points.push_back(answer.result.points[i]);
+    asks = asks || uses_abilities(asked.topology, asked.points.back().schedule);
+  }
+  Performed made{.result = asks ? std::move(asked) : by_links_alone(answer.result)};
+  const std::vector<SizeRow> rows = best_by_size(made.result, answer.sizes, {}, stop);
+  made.runs = runs_of(rows);
+  if (rows.empty()) return made;
+  made.note = fmt::format(
+      "target {} cannot ask switches that {}: its programs are the fastest of those that it performs "
+      "without, "
+      "{} at {} instead of {}",
+      entry_of(target).name, in_words(abilities_of(answer.result.topology)), format_us(rows.back().us),
+      format_bytes(static_cast<double>(rows.back().message_bytes)), format_us(answer.rows.back().us));
+  return made;
 }
 
 std::string range_of(const SizeRun& run) {
@@ -439,32 +476,32 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
     if (written.insert(program.path).second)
       made.files.insert(made.files.end(), program.files.begin(), program.files.end());
   };
-  const std::vector<SizeRun> runs = runs_of(answer.rows);
   if (!target) {
     made.files.push_back({"README.md", readme_of(answer, programs, target)});
     return made;
   }
   const TargetForm form = entry_of(*target).form;
+  const auto [performed, runs, note] = performed_by(*target, answer, stop);
+  if (!note.empty()) made.notes.push_back(note);
+  const std::string stem = file_stem(result.topology, result.collective);
   // One entry, for the whole machine: nothing has failed.
   if (form == TargetForm::Program) {
-    ReadyPoints ready{.topology = &result.topology, .after = {{}}};
+    ReadyPoints ready{.topology = &performed.topology, .after = {{}}};
     for (const SizeRun& run : runs)
       // `to` belongs to the next run, so this one ends a byte of a block before.
       ready.points.push_back(
-          {.point = &result.points[run.point],
+          {.point = &performed.points[run.point],
            .up_to = run.to > 0 ? static_cast<double>(block_of_size(answer.shape, run.to)) - 1 : HUGE_VAL});
-    add(try_compile({&ready, 1}, *target), {});
+    add(try_compile({&ready, 1}, *target, {.name = stem}), {});
   } else {
     for (const SizeRun& run : runs) {
-      const Point& point = result.points[run.point];
-      CompileOptions options{
-          .name = fmt::format("{}_{}", file_stem(result.topology, point.collective), run.point)};
+      CompileOptions options{.name = fmt::format("{}_{}", stem, run.point)};
       if (form == TargetForm::Plan) {
         options.name += fmt::format("_from_{}", run.from);
         options.min_bytes = run.from;
         options.max_bytes = run.to > 0 ? run.to - 1 : 0;
       }
-      add(try_compile(result.topology, point, *target, options), run);
+      add(try_compile(performed.topology, performed.points[run.point], *target, options), run);
     }
   }
   made.files.push_back({"README.md", readme_of(answer, programs, target)});

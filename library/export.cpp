@@ -21,6 +21,7 @@
 #include "ir/json.h"
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "library/select.h"
 
@@ -180,6 +181,19 @@ JsonText times_as_json(const std::vector<VerifiedAnswer>& answers, const std::ve
       baselines_as_json(topology, collective.kind, pipelines, blocks, printers), "measured", measured);
 }
 
+// What other programs perform of a result: they send value by value, whatever its switches can.
+Result without_switches(Result result, Exported& exported) {
+  const std::string able = in_words(abilities_of(result.topology)), name = result.topology.name;
+  if (able.empty()) return result;
+  exported.notes.push_back(
+      fmt::format("{} on {}: by links alone, since files for other programs cannot ask "
+                  "its switches, which {}",
+                  name_of(result.collective), name, able));
+  result = by_links_alone(std::move(result));
+  result.topology.name = name;
+  return result;
+}
+
 // An answer that is for the machine after some failures, as it was found.
 struct AnswerAfter {
   Result result = {};
@@ -204,7 +218,7 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
     VerifiedAnswer taken = verifier.verified_answer(stored, name);
     verifier.refuse_places(stored, taken.result, name);
     exported.unchecked += taken.unchecked;
-    AnswerAfter answer{.result = std::move(taken.result)};
+    AnswerAfter answer{.result = by_links_alone(std::move(taken.result))};
     for (const AnswerPlace* const place : places)
       answer.failures.push_back({.failure = place->machine.substr(before.size()),
                                  .ranks = ranks_at(stored, *place, answer.result.topology, name)});
@@ -275,7 +289,8 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
       std::vector<Result> results;
       for (const VerifiedAnswer& taken : answers) {
         all.unchecked += taken.unchecked;
-        results.push_back(taken.result);
+        results.push_back(question.form == ExportForm::Preload ? taken.result
+                                                               : without_switches(taken.result, all));
       }
       switch (question.form) {
         case ExportForm::Mscclpp:

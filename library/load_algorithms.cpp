@@ -15,6 +15,7 @@
 #include "ir/fnv.h"
 #include "ir/group_collective.h"
 #include "ir/json.h"
+#include "ir/links_alone.h"
 #include "ir/or_error.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
@@ -205,6 +206,7 @@ void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   int number = size_;
   for (const std::unique_ptr<Loaded>& each : more) {
     each->result.claims = {};
+    each->result = by_links_alone(std::move(each->result));  // calls are performed value by value
     each->counts = counts_of(each->result.collective);
     each->number = number;
     each->why_not.resize(each->result.points.size());

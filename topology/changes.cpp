@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "topology/text.h"
 
@@ -154,13 +155,14 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
   t.ranks = next - t.switches;
 }
 
-// Every switch gets the abilities. A limit over the links of one rank is its cable to a switch; the switch is
+// Every switch gets the abilities, and delivers whatever its cables carry. A limit over the links of one rank is its cable to a switch; the switch is
 // then not described.
 void give(Topology& t, const Abilities& abilities) {
   const auto add = [&abilities](Abilities& to, bool into_switch, bool out_of_switch) {
     to.multicast = to.multicast || (abilities.multicast && into_switch);
     to.reduce = to.reduce || (abilities.reduce && out_of_switch);
   };
+  t.switch_gain = 0;
   t.abilities.resize(t.switches);
   for (Abilities& each : t.abilities) add(each, true, true);
   bool any = t.switches > 0;
@@ -182,12 +184,7 @@ void give(Topology& t, const Abilities& abilities) {
 // What is said of its calls, and its switches without abilities where these are taken away.
 Topology with_calls(Topology t, const MachineChanges& changes) {
   t.call_us = changes.call_us.value_or(t.call_us);
-  if (!changes.forward_only || !abilities_of(t).any()) return t;
-  t.abilities.clear();
-  t.switch_gain = 0;
-  for (SharedLimit& limit : t.limits) limit.abilities = {};
-  t.name += " whose switches only forward";
-  return t;
+  return changes.import.forward_only ? by_links_alone(std::move(t)) : t;
 }
 
 }  // namespace
@@ -195,7 +192,7 @@ Topology with_calls(Topology t, const MachineChanges& changes) {
 Topology changed(const Topology& given, const MachineChanges& changes) {
   // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
   // given.
-  if (changes.forward_only && changes.import.in_network)
+  if (changes.import.forward_only && changes.import.in_network)
     throw InputError("--switches-forward-only", "contradicts --switches-in-network", "leave one out");
   if (!changes.any()) return with_calls(given, changes);
   Topology t = with_calls(with_switches(given), changes);

@@ -72,6 +72,7 @@ class DgxH100 {
             .fan_out = 8,
             .link = {.bandwidth_gbs = gpu_.links * link_gbs(gpu_, rates_),
                      .latency_us = link_facts(gpu_.link).step_us,
+                     .switch_gain = switch_gain(switch_facts(gpu_.nvswitch), gpu_, rates_),
                      .exit = SharedPath{.bandwidth_gbs = pci_gbs(32, 16, rates_), .children = 1}}};
   }
 

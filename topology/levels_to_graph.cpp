@@ -14,6 +14,7 @@
 #include <span>
 
 #include "ir/error.h"
+#include "ir/switch_gain.h"
 #include "topology/level_routes.h"
 #include "topology/levels.h"
 
@@ -91,6 +92,42 @@ LevelGraph level_graph(const Hierarchy& hierarchy) {
   return graph;
 }
 
+namespace {
+
+// Which ports of the innermost level are of a switch that copies and adds. What leaves the unit must not take
+// them, since it is not of that switch.
+bool is_of_able_switch(const LevelPart& part, const Hierarchy& hierarchy) {
+  const LinkModel& link = hierarchy.levels.back().link;
+  const bool alone = link.exit || hierarchy.levels.size() == 1;
+  return link.switch_gain > 0 && link.shape == LinkModel::Shape::Switch && alone &&
+         part.level == std::ssize(hierarchy.levels) - 1 &&
+         (part.kind == LevelPart::Kind::PortOut || part.kind == LevelPart::Kind::PortIn);
+}
+
+Abilities abilities_of_part(const LevelPart& part, const Hierarchy& hierarchy) {
+  if (!is_of_able_switch(part, hierarchy)) return {};
+  return {.multicast = part.kind == LevelPart::Kind::PortOut, .reduce = part.kind == LevelPart::Kind::PortIn};
+}
+
+// What each such switch delivers, as flatten() has it of a described one (topology/switches.h).
+void add_deliveries(Topology& graph, const Hierarchy& hierarchy) {
+  if (!abilities_of(graph).any()) return;
+  const Level& level = hierarchy.levels.back();
+  const int n = level.fan_out;
+  const double ports = n * level.link.bandwidth_gbs * level.link.ports;
+  const double unit = 1e-3 / graph.links.front().beta_us_per_byte;
+  for (int u = 0; u < graph.ranks / n; ++u) {
+    SharedLimit limit{
+        .name = fmt::format("{} in-network {}", level.name, u),
+        .bandwidth = static_cast<int>(std::lround(gain_of_ports(level.link.switch_gain, n) * ports / unit))};
+    for (LinkId l = 0; l < std::ssize(graph.links); ++l)
+      if (graph.links[l].src / n == u && graph.links[l].dst / n == u) limit.links.push_back(l);
+    if (limit.links.size() > 1) graph.limits.push_back(std::move(limit));
+  }
+}
+
+}  // namespace
+
 Topology graph_of(const Hierarchy& hierarchy) {
   const LevelGraph levels = level_graph(hierarchy);
   Topology graph{
@@ -112,7 +149,9 @@ Topology graph_of(const Hierarchy& hierarchy) {
   for (const auto& [part, rate] : levels.binding)
     graph.limits.push_back({.name = limit_name(part, hierarchy),
                             .links = levels.taken.links.at(part),
-                            .bandwidth = units(rate)});
+                            .bandwidth = units(rate),
+                            .abilities = abilities_of_part(part, hierarchy)});
+  add_deliveries(graph, hierarchy);
   return graph;
 }
 

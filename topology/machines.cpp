@@ -8,6 +8,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
+#include "ir/links_alone.h"
 #include "ir/words.h"
 #include "topology/builders.h"
 #include "topology/changes.h"
@@ -36,6 +37,7 @@ struct Described {
 void require_no_import(const std::string& spec, ImportOptions options, bool by_name) {
   options.line_rates = options.line_rates && !by_name;
   options.in_network = options.in_network && !by_name;
+  options.forward_only = false;
   if (options == ImportOptions()) return;
   for (const OptionRow<ImportOptions>& row : import_rows())
     if (!is_default(row, options))
@@ -71,13 +73,14 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
   }
   require_no_import(spec_or_file, options, true);
   if (is_kind(spec_or_file, hierarchy_catalogue())) {
-    if (options.in_network) throw no_computing_switches(spec_or_file.substr(0, 60));
-    return {.levels = at_rates(spec_or_file, options, named_hierarchy)};
+    Hierarchy levels = at_rates(spec_or_file, options, named_hierarchy);
+    if (options.in_network && levels.levels.back().link.switch_gain == 0)
+      throw no_computing_switches(spec_or_file.substr(0, 60));
+    return {.levels = std::move(levels)};
   }
   Topology graph = at_rates(spec_or_file, options, named_topology);
-  if (!options.in_network) return {.graph = std::move(graph)};
   const ComputingNodes computing = computing_nodes(spec_or_file);
-  if (computing.nodes == 0) throw no_computing_switches(spec_or_file.substr(0, 60));
+  if (computing.nodes == 0 && options.in_network) throw no_computing_switches(spec_or_file.substr(0, 60));
   for (int i = 0; i < computing.nodes; ++i)
     compute_at(graph, graph.ranks + i, *computing.gpu, rates_of(options));
   return {.graph = std::move(graph)};
@@ -136,22 +139,30 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
   Described machine = described(spec, changes.import);
   if (machine.levels && !changes.any()) {
     machine.levels->call_us = changes.call_us.value_or(machine.levels->call_us);
+    if (changes.import.forward_only) *machine.levels = by_links_alone(std::move(*machine.levels));
     return {.hierarchy = std::move(machine.levels)};
   }
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
-  Levels levels = levels_of_either(graph);
-  if (levels.hierarchy) levels.hierarchy->call_us = graph.call_us;
+  // What the innermost switches can do besides is a number of their level.
+  const double gain = graph.switch_gain;
+  Levels levels = levels_of_either(gain > 0 ? by_links_alone(graph) : graph);
+  if (levels.hierarchy) {
+    levels.hierarchy->name = graph.name;
+    levels.hierarchy->call_us = graph.call_us;
+    levels.hierarchy->levels.back().link.switch_gain = gain;
+  }
   if (levels.hierarchy && machine.nodes > 0 && !changes.any())
     name_levels(*levels.hierarchy, graph, machine.nodes);
   return levels;
 }
 
-// Placements have no algorithms for switches that compute, so their price would be that of another machine.
+// Placements price switches that compute by what they deliver, so one without such a limit is refused.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
   const Described machine = described(split_failure(spec_or_file).machine, changes.import);
-  const bool able = machine.graph && abilities_of(*machine.graph).any();
-  if (changes.switches.any() || (able && !changes.forward_only))
-    throw InputError("machine " + spec_or_file, "has switches that compute, of which placements know nothing",
+  const bool able = machine.graph && abilities_of(*machine.graph).any() && machine.graph->switch_gain == 0;
+  if (changes.switches.any() || (able && !changes.import.forward_only))
+    throw InputError("machine " + spec_or_file,
+                     "has switches that compute without a limit (switch_gain), which placements do not price",
                      "ask 'chorale frontier' for its algorithms, or place it with --switches-forward-only");
   Levels levels = load_levels(spec_or_file, changes);
   if (!levels.hierarchy)

@@ -31,6 +31,8 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "ir/links_alone.h"
+#include "ir/switch_gain.h"
 
 namespace chorale {
 
@@ -350,9 +352,7 @@ class WireAbilities {
 };
 
 // What a switch with abilities delivers per round at most, copies and added values one by one: what the links
-// on its narrower side carry, times the gain. Below eight ports the gain is smaller, and never below 1: a
-// rank's part of its own sum, and its own copy, take its cable, too, so of n ports an AllReduce sends n + 1
-// values where ranks by themselves would send 2(n - 1) (eight H100: 1.29, six: 1.18, four: 1.00).
+// on its narrower side carry, times the gain.
 int deliveries(const Topology& topology, Node at) {
   long long in = 0, out = 0;
   std::set<Node> ports;
@@ -362,11 +362,9 @@ int deliveries(const Topology& topology, Node at) {
     out += link.bandwidth;
     ports.insert(link.dst);
   }
-  const auto n = static_cast<double>(ports.size());
-  const double gain = topology.switch_gain * std::min(1.0, 9.0 / 7.0 * (n - 1) / (n + 1));
+  const double gain = gain_of_ports(topology.switch_gain, static_cast<int>(ports.size()));
   constexpr double kMostOfLimit = 1'000'000;
-  return static_cast<int>(
-      std::min(kMostOfLimit, std::round(std::max(1.0, gain) * static_cast<double>(std::min(in, out)))));
+  return static_cast<int>(std::min(kMostOfLimit, std::round(gain * static_cast<double>(std::min(in, out)))));
 }
 
 // Does a wire into a switch bound all routes over this one, which leaves that switch, as tightly? Then no
@@ -397,7 +395,10 @@ Topology flatten(const Topology& topology) {
   if (taken.choice == RouteChoice::None)
     throw InputError("topology " + topology.name, "has too many routes through its switches",
                      "describe switches that act as one by one switch");
-  // Proofs are then about the wires below, where partitions count every send.
+  // Proofs are then about the wires below, where partitions count every send. Abilities that facts of hardware
+  // give are then left unused, which the machine's name says; those that were asked for are refused.
+  if (taken.choice != RouteChoice::All && topology.switch_gain > 0)
+    return flat_over(by_links_alone(topology), taken);
   if (taken.choice != RouteChoice::All && abilities_of(topology).any())
     throw InputError("topology " + topology.name,
                      "has switches that multicast or reduce, and too many routes through them to determine "

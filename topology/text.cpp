@@ -23,6 +23,7 @@ std::string level_in_words(const Level& level) {
   text += fmt::format("{:.6g} GB/s, {} us", link.bandwidth_gbs, link.latency_us);
   if (link.stream_gbs > 0) text += fmt::format(", a stream {:.6g} GB/s", link.stream_gbs);
   if (link.rails) text += ", on rails";
+  if (link.switch_gain > 0) text += fmt::format(", copies and adds ({:.3g} times)", link.switch_gain);
   const auto path = [&](const char* what, const std::optional<SharedPath>& shared) {
     if (shared)
       text += fmt::format(", {} {:.6g} GB/s{}", what, shared->bandwidth_gbs,

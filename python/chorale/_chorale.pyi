@@ -297,6 +297,7 @@ class _ImportOptions(TypedDict, total=False):
     error: float
     network_within_nodes: bool
     line_rates: bool
+    forward_only: bool
     in_network: bool
     instance: str
     nic_gbits: float

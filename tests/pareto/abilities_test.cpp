@@ -180,7 +180,7 @@ TEST(Abilities, UnitsOfSwitchesAddUpByTheirOwners) {
 TEST(Abilities, OfNamedMachinesReachWhatIsMeasured) {
   for (const auto& [name, chunks, measured] :
        {std::tuple("dgx-h100:1", 1280, 478.0), std::tuple("dgx-h100:2", 1024, 463.0)}) {
-    const Topology t = flatten(load_topology(name, {.import = {.in_network = true}}));
+    const Topology t = flatten(load_topology(name, {}));
     const double us_per_byte = best_rate(t, "allreduce", chunks) * t.links.front().beta_us_per_byte;
     const double busbw = 2 * (t.ranks - 1.0) / t.ranks / us_per_byte / 1e3;
     EXPECT_NEAR(busbw, measured, 0.1 * measured) << name;
@@ -194,11 +194,11 @@ TEST(Abilities, NeedASwitch) {
   EXPECT_THROW(load_hierarchy("a100:2", {.switches = {.reduce = true}}), InputError);
   EXPECT_EQ(load_topology("hub:4", {.switches = {.reduce = true}}).name, "hub:4 whose switches reduce");
   // What is described may be taken away, and nothing else.
-  const Topology able = star(8, 1.3), plain = changed(able, {.forward_only = true});
+  const Topology able = star(8, 1.3), plain = changed(able, {.import = {.forward_only = true}});
   EXPECT_EQ(plain.name, "star whose switches only forward");
   EXPECT_FALSE(abilities_of(plain).any());
   EXPECT_EQ(plain.switch_gain, 0);
-  EXPECT_EQ(changed(plain, {.forward_only = true}), plain);
+  EXPECT_EQ(changed(plain, {.import = {.forward_only = true}}), plain);
 }
 
 // Where one switch multiplies and the other adds up, wires between them count every send

@@ -147,21 +147,46 @@ TEST(Accelerators, AllExamplesCanBeUsed) {
 // Of the NVSwitches of Hopper and Blackwell, one per node, and of no other switch; what they deliver is what
 // nccl-tests measures of eight ranks, whatever rates are counted. Other machines are refused.
 TEST(Accelerators, SwitchesComputeWhereTheHardwareDoes) {
-  const Topology two = load_topology("dgx-h100:2", {.import = {.in_network = true}});
-  EXPECT_EQ(two.name, "dgx-h100:2 whose switches multicast and reduce");
+  const Topology two = load_topology("dgx-h100:2");
   ASSERT_EQ(std::ssize(two.abilities), two.switches);
   for (int i = 0; i < two.switches; ++i) EXPECT_EQ(two.abilities[i].any(), i < 2) << i;
   EXPECT_NEAR(two.switch_gain, 478.0 / 370.8, 0.02);
-  const Topology lines = load_topology("dgx-h100:1", {.import = {.line_rates = true, .in_network = true}});
+  const Topology lines = load_topology("dgx-h100:1", {.import = {.line_rates = true}});
   EXPECT_NEAR(lines.switch_gain, 478.0 / 450, 0.02);
-  EXPECT_GE(load_topology("b200:1", {.import = {.line_rates = true, .in_network = true}}).switch_gain, 1);
-  Topology plain = two;
-  plain.abilities.clear();
-  plain.switch_gain = 0;
-  plain.name = "dgx-h100:2";
-  EXPECT_EQ(plain, load_topology("dgx-h100:2"));
-  for (const char* name : {"dgx-a100:2", "mi300x", "ring:4", "h100:2", "p4d"})
+  EXPECT_GE(load_topology("b200:1", {.import = {.line_rates = true}}).switch_gain, 1);
+  EXPECT_EQ(load_topology("dgx-h100:2", {.import = {.in_network = true}}), two);
+  Topology plain = named_topology("dgx-h100:2");
+  plain.name += " whose switches only forward";
+  EXPECT_EQ(plain, load_topology("dgx-h100:2", {.import = {.forward_only = true}}));
+  for (const char* name : {"dgx-a100:2", "mi300x", "ring:4", "a100:2", "p4d"}) {
+    EXPECT_FALSE(abilities_of(load_topology(name)).any()) << name;
     EXPECT_THROW(load_topology(name, {.import = {.in_network = true}}), InputError) << name;
+  }
+}
+
+// Levels have the same: in each node a limit on what its switch delivers, and ports that count copies and sums
+// once. So have levels that are derived from the graph.
+TEST(Accelerators, LevelsHaveWhatTheirSwitchesDeliver) {
+  const Topology graph = load_topology("h100:2");
+  int units = 0;
+  for (const SharedLimit& limit : graph.limits) {
+    if (limit.name.starts_with("gpu in-network")) {
+      EXPECT_NEAR(limit.bandwidth * 1e-3 / graph.links.front().beta_us_per_byte, 8 * 478, 8 * 478 * 0.01);
+      EXPECT_EQ(limit.links.size(), 56);
+      ++units;
+    }
+    EXPECT_EQ(limit.abilities, (Abilities{.multicast = limit.name.starts_with("gpu port out"),
+                                          .reduce = limit.name.starts_with("gpu port in")}));
+  }
+  EXPECT_EQ(units, 2);
+  const double gain = load_topology("dgx-h100:2").switch_gain;
+  EXPECT_EQ(load_levels("h100:2").hierarchy->levels.back().link.switch_gain, gain);
+  EXPECT_EQ(load_levels("dgx-h100:2").hierarchy->levels.back().link.switch_gain, gain);
+  for (const char* name : {"h100:2", "dgx-h100:2"}) {
+    EXPECT_EQ(load_levels(name, {.import = {.forward_only = true}}).hierarchy->levels.back().link.switch_gain,
+              0);
+    EXPECT_FALSE(abilities_of(load_topology(name, {.import = {.forward_only = true}})).any());
+  }
 }
 
 }  // namespace

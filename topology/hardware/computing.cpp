@@ -1,5 +1,7 @@
 #include "topology/hardware/computing.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace chorale {
@@ -27,11 +29,19 @@ void refine_units(Topology& machine, Node at) {
 
 void compute_at(Topology& machine, Node at, const GpuFacts& gpu, RateKind rates) {
   const SwitchFacts& facts = switch_facts(gpu.nvswitch);
-  if (machine.abilities.empty()) machine.name += " whose switches " + in_words(facts.abilities);
   machine.abilities.resize(static_cast<std::size_t>(machine.switches));
   machine.abilities[at - machine.ranks] = facts.abilities;
   machine.switch_gain = switch_gain(facts, gpu, rates);
   refine_units(machine, at);
+}
+
+std::string computing_in_words(const GpuFacts& gpu) {
+  const SwitchFacts& facts = switch_facts(gpu.nvswitch);
+  return fmt::format(
+      "NVSwitches {} (NVLS; {}, {}): an AllReduce of eight reaches {} of the rate; --switches-forward-only "
+      "is "
+      "for links alone",
+      in_words(facts.abilities), facts.name, gpu.name, facts.share);
 }
 
 InputError no_computing_switches(const std::string& machine) {

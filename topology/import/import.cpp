@@ -15,6 +15,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
+#include "ir/links_alone.h"
 #include "ir/plugin.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
@@ -191,12 +192,13 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   return result;
 }
 
-// No format states what NVSwitches and others do besides forwarding.
-void describe_switches(Import& import) {
-  if (import.machine.switches > 0)
-    import.assumed.push_back(
-        "switches only forward: no copies, no sums (--switches-in-network, --switches-multicast, "
-        "--switches-reduce)");
+// No format states what NVSwitches and others do besides forwarding; what is known of the hardware does.
+void describe_switches(Import& import, const ImportOptions& options) {
+  if (options.in_network && !abilities_of(import.machine).any()) throw no_computing_switches("the machine");
+  if (import.machine.switches > 0 && (options.forward_only || !abilities_of(import.machine).any()))
+    import.assumed.push_back(fmt::format(
+        "switches only forward: no copies, no sums ({})",
+        options.forward_only ? "--switches-forward-only" : "--switches-multicast, --switches-reduce"));
 }
 
 const char* kind_in_words(WiringNode::Kind kind) {
@@ -204,17 +206,14 @@ const char* kind_in_words(WiringNode::Kind kind) {
   return kKinds[static_cast<int>(kind)];
 }
 
-// What the NVSwitches do beside these GPUs; refused where there are none, or what they do is not known.
+// What the NVSwitches do beside these GPUs, where that is known.
 void compute_in(Import& import, const Wiring& wiring, const ImportOptions& options) {
   Topology& machine = import.machine;
   for (Node n = machine.ranks; wiring.computing != nullptr && n < std::ssize(wiring.nodes); ++n)
     if (wiring.nodes[n].kind == WiringNode::Kind::NvSwitch)
       compute_at(machine, n, *wiring.computing, rates_of(options));
-  if (machine.abilities.empty()) throw no_computing_switches("the machine");
-  const SwitchFacts& facts = switch_facts(wiring.computing->nvswitch);
-  import.assumed.push_back(fmt::format("NVSwitches {} ({}, {}): an AllReduce of eight reaches {} of the rate",
-                                       in_words(facts.abilities), facts.name, wiring.computing->name,
-                                       facts.share));
+  if (machine.abilities.empty() || options.forward_only) return;
+  import.assumed.push_back(computing_in_words(*wiring.computing));
 }
 
 Import from_wiring(Wiring described, const ImportOptions& options) {
@@ -226,10 +225,8 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
     import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
-  if (options.in_network)
-    compute_in(import, wiring, options);
-  else
-    describe_switches(import);
+  compute_in(import, wiring, options);
+  describe_switches(import, options);
   return import;
 }
 
@@ -237,7 +234,7 @@ Import from_machine(Topology machine, std::vector<std::string> read, std::vector
   Import import{.machine = std::move(machine), .read = std::move(read), .assumed = std::move(assumed)};
   for (Rank n = 0; n < import.machine.ranks; ++n)
     import.machine.labels.push_back({"rank", fmt::format("rank {}", n)});
-  describe_switches(import);
+  describe_switches(import, {});
   return import;
 }
 
@@ -355,8 +352,8 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     import.nodes = described.copies;
   }
   import.machine.name =
-      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "") +
-      (options.in_network ? " whose switches " + in_words(abilities_of(import.machine)) : "");
+      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");
+  if (options.forward_only) import.machine = by_links_alone(std::move(import.machine));
   import.read.insert(import.read.end(), passed_over.begin(), passed_over.end());
   require_readable(import.machine, first->path);
   return import;
