@@ -9,10 +9,12 @@
 
 #include "api/timed_stop.h"
 #include "construct/baselines/classic.h"
+#include "construct/engine.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/links_alone.h"
+#include "ir/undominated.h"
 #include "ir/words.h"
 #include "pareto/check.h"
 #include "pareto/findings.h"
@@ -87,16 +89,32 @@ bool copies_or_adds(const Collective& collective) {
   });
 }
 
-// Returns what a search finds in a quarter of the time where the switches only forward; nothing where they do
-// nothing else.
+// Some tenths of a second: bounds and solvers have no part in it.
+constexpr long long kWorkByLinks = kEngineWork / 30;
+
+// Returns the best that is constructed with little work where the switches only forward; nothing where they do
+// nothing else. A limit of time leaves three quarters to the search.
 std::vector<Point> points_by_links(const Machine& machine, const Collective& collective,
                                    FrontierOptions options) {
-  if (!abilities_of(machine.topology()).any() || !copies_or_adds(collective)) return {};
+  if (!abilities_of(machine.topology()).any() || !copies_or_adds(collective) ||
+      options.synthesis.engine != Engine::Sat)
+    return {};
   if (options.time_limit.count() >= 0) options.time_limit /= 4;
-  options.publish = {};
   const TimedStop stop(options);
-  const Topology plain = by_links_alone(machine.topology());
-  return search_frontier(plain, collective, options).points;
+  std::vector<Point> points;
+  construct({.topology = by_links_alone(machine.topology()),
+             .one = collective,
+             .min_chunks = options.min_chunks,
+             .max_chunks = options.max_chunks == kAnyChunks ? 0 : options.max_chunks,
+             .max_steps = options.max_steps,
+             .extra_rounds = options.extra_rounds,
+             .stop = options.synthesis.limits.stop,
+             .work = kWorkByLinks},
+            [&](Point point) {
+              keep_undominated(points, std::move(point),
+                               [](const Point& a, const Point& b) { return is_as_good(a.cost, b.cost); });
+            });
+  return points;
 }
 
 // Puts those that a result lacks among its points, which are of the same question.
