@@ -29,8 +29,11 @@ Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibrati
 // Logs of others need no MPI; without them all processes measure together, and rank 0 reports.
 Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
   const Topology topology = described_machine(command.machine, command.changes);
-  if (!command.logs.empty() || !command.collective_logs.empty())
-    return outcome_of(command, calibrate(topology, command.logs, command.collective_logs));
+  if (!command.logs.empty() || !command.collective_logs.empty()) {
+    Calibration calibration = calibrate(topology, command.logs, command.collective_logs);
+    note_line_rates(calibration, command.machine, command.changes);
+    return outcome_of(command, calibration);
+  }
   if (!started_by_mpirun())
     throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
                      fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
@@ -45,9 +48,11 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
 
 namespace {
 
-// "0-1=osu.txt" or "allreduce=all_reduce_perf.log": the first "=" divides it, so a path may contain others.
+// "0-1=osu.txt", "allreduce=all_reduce_perf.log", or a file alone: the first "=" divides it, so a path behind
+// one may contain others.
 void take_log(const Text& value, CalibrateCommand& command) {
   const std::size_t equals = value.find('='), dash = value.substr(0, equals).find('-');
+  if (equals == Text::npos && !value.empty()) return command.collective_logs.push_back({.file = value});
   if (equals == 0 || equals == Text::npos || equals + 1 == value.size())
     throw InputError("--log", "'" + value.substr(0, 60) + "' is not a log of two ranks, nor of a collective",
                      "use A-B=FILE or COLLECTIVE=FILE, such as 0-1=osu_latency.txt");
@@ -90,8 +95,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
            for (const Text& each : values) take_log(each, *options);
          },
          "Take the times of messages between ranks A and B, or of a collective (allreduce=FILE: nccl-tests, "
-         "rccl-tests, OSU), from there, instead of measuring")
-      ->option_text("A-B|COLLECTIVE=FILE ...");
+         "rccl-tests, OSU; FILE alone: of all that it names), from there, instead of measuring")
+      ->option_text("[A-B=|COLLECTIVE=]FILE ...");
   size(sub, "--from", options->options.from, "The shorter of the messages that give the rate (64K)");
   size(sub, "--to", options->options.to, "The longer one (1M)");
   integer(sub, "--pairs", options->options.pairs, 1, 1'000'000, "N",

@@ -154,7 +154,10 @@ class Work : public std::enable_shared_from_this<Work> {
         supervisor_(supervisor),
         machine_(machine(command.question.machine, command.question.changes)),
         provenance_(provenance_of(command.question.machine, command.question.changes.import)),
-        measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
+        measured_(command.log.empty()
+                      ? MeasuredSizes()
+                      : read_measured(command.log, chorale::collective(command.question.collective, machine_,
+                                                                       command.question))),
         sizes_(!command.asked.message_bytes.empty() ? command.asked.message_bytes
                : command.log.empty()                ? usual_sizes()
                                                     : measured_.message_bytes) {}

@@ -58,6 +58,7 @@ struct CalibratedClass {
   LinkClass links = {};
   std::optional<Spread> alpha_us = {},
                         beta_us_per_byte = {};  // none: it was not measured, and the description stays
+  double line_gbs = 0;                          // of a link, by its datasheet; 0: not known
   double shared = 1;                            // times slower when all are in use; 1 or more
 };
 

@@ -16,6 +16,7 @@
 #include "ir/files.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
+#include "jobs/measured_log.h"
 #include "jobs/optimize.h"
 #include "runtime/message_times.h"
 #include "runtime/mpi_session.h"
@@ -33,7 +34,8 @@ template <>
 struct Fields<CalibratedClass> {
   using C = CalibratedClass;
   static constexpr std::tuple all = {field<&C::links, &LinkClass::links>(), field<&C::alpha_us>(),
-                                     field<&C::beta_us_per_byte>(), field<&C::shared>()};
+                                     field<&C::beta_us_per_byte>(), field<&C::shared>(),
+                                     field<&C::line_gbs>()};
 };
 template <>
 struct Fields<CalibratedCrowd> {
@@ -49,6 +51,11 @@ struct Fields<CalibratedCollective> {
 };
 
 namespace {
+
+// Of the whole link: beta is of one unit of its bandwidth.
+double gbs(const Link& link, double beta_us_per_byte) {
+  return 1e-3 * link.bandwidth / beta_us_per_byte;
+}
 
 constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
 
@@ -114,18 +121,37 @@ Calibration calibrate(const Topology& machine, MpiSession& session, const Calibr
 
 namespace {
 
+CollectiveKind known_log_kind(const CollectiveLog& log) {
+  if (const std::optional<CollectiveKind> kind = kind_named(log.collective)) return *kind;
+  throw InputError("--log", "'" + log.collective.substr(0, 40) + "' is neither two ranks nor a collective",
+                   "use A-B=FILE, or such as allreduce=FILE");
+}
+
+// A log without a collective is of all that it names.
+std::vector<CollectiveLog> each_named(const std::vector<CollectiveLog>& logs) {
+  std::vector<CollectiveLog> result;
+  for (const CollectiveLog& log : logs) {
+    if (!log.collective.empty()) {
+      result.push_back(log);
+      continue;
+    }
+    const std::vector<std::string> names = collectives_in_log(log.file);
+    if (names.empty())
+      throw InputError("--log", log.file + " does not name its collective",
+                       "use COLLECTIVE=FILE, such as allreduce=" + log.file);
+    for (const std::string& name : names) result.push_back({.collective = name, .file = log.file});
+  }
+  return result;
+}
+
 // Times of a log beside what the machine predicts by its fastest baseline, which the library is taken to run.
 class PredictedLog {
  public:
   PredictedLog(const Topology& machine, const CollectiveLog& log)
-      : log_(log), measured_(read_timing_log(read_file(log.file), log.file, TimingOf::Collective)) {
-    if (!kind_named(log.collective))
-      throw InputError("--log",
-                       "'" + log.collective.substr(0, 40) + "' is neither two ranks nor a collective",
-                       "use A-B=FILE, or such as allreduce=FILE");
-    one_ = make_collective(log.collective, machine.ranks, 1);
-    blocks_ = blocks_of_sizes(one_, measured_.bytes);
-  }
+      : log_(log),
+        one_(make_collective(known_log_kind(log), machine.ranks, 1)),
+        measured_(read_measured(log.file, one_)),
+        blocks_(blocks_of_sizes(one_, measured_.message_bytes)) {}
 
   // By the machine, whose call is left out.
   std::vector<CollectiveTime> times(const Topology& machine) {
@@ -153,9 +179,9 @@ class PredictedLog {
 
  private:
   const CollectiveLog log_;
-  const TimingLog measured_;
-  Collective one_ = {};
-  std::vector<std::int64_t> blocks_ = {};
+  const Collective one_;
+  const MeasuredSizes measured_;
+  const std::vector<std::int64_t> blocks_;
   std::string algorithm_ = {};  // at the last size
 };
 
@@ -199,15 +225,27 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs,
       throw InputError("--log",
                        fmt::format("{}-{} are not two ranks of {}", each.src, each.dst, machine.name),
                        fmt::format("use ranks 0 to {}", machine.ranks - 1));
-    const TimingLog log = read_timing_log(read_file(each.file), each.file);
-    for (std::size_t i = 0; i < log.us.size(); ++i)
-      times.push_back({.message = {each.src, each.dst, log.bytes[i]},
-                       .us = {log.us[i], log.us[i], log.us[i]},
+    const TimingTable log = read_message_log(read_file(each.file), each.file);
+    for (const TimingRow& row : log.rows)
+      times.push_back({.message = {each.src, each.dst, row.bytes},
+                       .us = {row.us, row.us, row.us},
                        .by_itself = !log.rates_only});
   }
   Calibration result = calibrated(machine, times, "--log");
-  if (!collectives.empty()) fit_to(result, collectives);
+  if (!collectives.empty()) fit_to(result, each_named(collectives));
   return result;
+}
+
+// Links of both are in one order: a name differs by its rates alone.
+void note_line_rates(Calibration& calibration, const std::string& spec_or_file, MachineChanges changes) {
+  if (changes.import.line_rates) return;
+  changes.import.line_rates = true;
+  const OrError<Topology> line = read_or_error([&] { return described_machine(spec_or_file, changes); });
+  if (!line || (*line).links.size() != calibration.machine.links.size()) return;
+  for (CalibratedClass& each : calibration.classes) {
+    const Link& link = (*line).links[each.links.links.front()];
+    each.line_gbs = gbs(link, link.beta_us_per_byte);
+  }
 }
 
 std::string to_json(const Calibration& calibration) {
@@ -227,9 +265,14 @@ std::string alike(const Topology& machine, const LinkClass& links) {
                      end(links.described.dst));
 }
 
-// Of the whole link: beta is of one unit of its bandwidth.
-double gbs(const Link& link, double beta_us_per_byte) {
-  return 1e-3 * link.bandwidth / beta_us_per_byte;
+// Links that are faster than their hardware are of another machine, or bytes are counted otherwise.
+std::string above_line(const Topology& machine, const CalibratedClass& each) {
+  constexpr double kAbove = 1.02;  // rates of a machine are integers, each within 2 %
+  const Link& is = machine.links[each.links.links.front()];
+  const double rate = gbs(is, is.beta_us_per_byte);
+  if (each.line_gbs == 0 || rate <= kAbove * each.line_gbs) return "";
+  return fmt::format("{}: {:.4g} GB/s is above the line rate, {:.4g} GB/s: the log may be of another machine",
+                     alike(machine, each.links), rate, each.line_gbs);
 }
 
 }  // namespace
@@ -267,6 +310,9 @@ Report report_of(const Calibration& calibration) {
   for (const CalibratedCrowd& crowd : calibration.crowds)
     report.sentences.push_back(fmt::format("{}: {:.2f} times as long as links by themselves", crowd.name,
                                            crowd.us_per_byte / crowd.alone));
+  for (const CalibratedClass& each : calibration.classes)
+    if (std::string above = above_line(calibration.machine, each); !above.empty())
+      report.sentences.push_back(std::move(above));
   for (const CalibratedCollective& each : calibration.collectives)
     report.sentences.push_back(fmt::format("{} by {}: off by {:.1f} % in the median, {:.1f} % before",
                                            each.name, each.algorithm, 100 * each.off, 100 * each.off_before));

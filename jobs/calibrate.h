@@ -34,7 +34,7 @@ struct LinkLog {
 
 // What another program measured of a collective of all ranks.
 struct CollectiveLog {
-  std::string collective = {};
+  std::string collective = {};  // "": each that the log names
   std::string file = {};
 };
 
@@ -46,9 +46,13 @@ Topology described_machine(const std::string& spec_or_file, const MachineChanges
 Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
 
 // From logs, each of the links on the route of its pair (topology/import/timing_log.h). Then, from logs of
-// collectives, the cost of a call and factors of all alphas and of all betas, such that the fastest baseline
-// at each size takes as long as was measured. Throws InputError.
+// collectives (jobs/measured_log.h), the cost of a call and factors of all alphas and of all betas, such that
+// the fastest baseline at each size takes as long as was measured. Throws InputError.
 Calibration calibrate(const Topology&, const std::vector<LinkLog>&, const std::vector<CollectiveLog>& = {});
+
+// Notes what the machine's links carry by their datasheets, where that is known, so that the report flags
+// what is measured above it.
+void note_line_rates(Calibration&, const std::string& spec_or_file, MachineChanges);
 
 // {"machine": ..., "classes": [...], "together": [...], "call_us": ..., "collectives": [...]}.
 std::string to_json(const Calibration&);

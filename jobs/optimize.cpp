@@ -27,7 +27,6 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "pareto/findings.h"
-#include "topology/import/timing_log.h"
 
 namespace chorale {
 namespace {
@@ -244,21 +243,6 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
 }
 
 }  // namespace
-
-MeasuredSizes read_measured(const std::string& file) {
-  const TimingLog log = read_timing_log(read_file(file), file, TimingOf::Collective);
-  std::map<std::int64_t, double> least;  // of a size that was measured several times
-  for (std::size_t i = 0; i < log.bytes.size(); ++i) {
-    const auto [at, is_new] = least.try_emplace(log.bytes[i], log.us[i]);
-    if (!is_new) at->second = std::min(at->second, log.us[i]);
-  }
-  MeasuredSizes measured;
-  for (const auto& [bytes, us] : least) {
-    measured.message_bytes.push_back(bytes);
-    measured.us.push_back(us);
-  }
-  return measured;
-}
 
 void require_rising(const std::vector<std::int64_t>& sizes) {
   if (!sizes.empty() &&

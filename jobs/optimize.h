@@ -24,6 +24,7 @@
 #include "ir/search_options.h"
 #include "ir/topology.h"
 #include "jobs/binding.h"
+#include "jobs/measured_log.h"
 
 namespace chorale {
 
@@ -110,16 +111,9 @@ std::string search_in_words(const Optimized&);
 // Of a search for which nobody sets a time.
 inline constexpr std::chrono::milliseconds kLongestOptimize{30'000};
 
-// What runs today, by a log of nccl-tests (all_reduce_perf, ...) or of OSU's collectives.
-struct MeasuredSizes {
-  std::vector<std::int64_t> message_bytes = {};  // rising, each once
-  std::vector<double> us = {};                   // [size]
-};
-MeasuredSizes read_measured(const std::string& file);  // throws InputError
-
 struct OptimizeQuestion {
   std::vector<std::int64_t> message_bytes = {};  // rising from 0 or more, each once; at least one
-  MeasuredSizes measured = {};
+  MeasuredSizes measured = {};                   // what runs today
   BaselineSet baselines = BaselineSet::Auto;
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer at any limit. A time limit is also that of timing what was found, which gets a fifth of it.

@@ -268,6 +268,18 @@ const OptimizedRow* first_gain(const Optimized& answer) {
   return first;
 }
 
+// What was measured faster than any schedule is on the machine as described, beyond what printing rounds, by
+// the most; null: nothing.
+const OptimizedRow* most_above_bound(const Optimized& answer) {
+  constexpr double kAbove = 1.01;
+  const OptimizedRow* most = nullptr;
+  const auto excess = [](const OptimizedRow& row) { return row.bound_us / row.measured_us; };
+  for (const OptimizedRow& row : answer.rows)
+    if (row.measured_us > 0 && excess(row) > std::max(kAbove, most == nullptr ? 0 : excess(*most)))
+      most = &row;
+  return most;
+}
+
 // What runs today is the baseline if it reaches kAsExpected of the baseline's predicted speed; the part that
 // the baseline keeps busiest is then what binds it. Slower than that, the algorithm alone does not explain
 // it.
@@ -296,6 +308,13 @@ std::string measured_in_words(const Optimized& answer) {
   std::string text =
       fmt::format("measured: a plateau of {:.4g} GB/s of bus bandwidth, at {}", busbw(plateau->measured_us),
                   format_bytes(static_cast<double>(plateau->message_bytes)));
+  if (const OptimizedRow* const above = most_above_bound(answer); above != nullptr)
+    return text +
+           fmt::format(
+               "; {} at {} is less than the bound, {}: the log is of another machine, its links are faster "
+               "than described, or its switches add (--switches-in-network)",
+               format_us(above->measured_us), format_bytes(static_cast<double>(above->message_bytes)),
+               format_us(above->bound_us));
   if (!plateau->baseline.empty())
     text += fmt::format("; {} of {}, {:.4g} GB/s", percent(plateau->baseline_us), plateau->baseline,
                         busbw(plateau->baseline_us));

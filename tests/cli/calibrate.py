@@ -64,7 +64,8 @@ for link in slow["links"]:
 (work / "slow.json").write_text(json.dumps(slow))
 rows = json.loads(run(chorale, "optimize", "slow.json", "allreduce", "--sizes", "64:1G:4", "--search-time", "50ms", "--json", "-", code=(0, 3)).stdout)["rows"]
 (work / "all_reduce.log").write_text("#  size  count  type  redop  root  time  algbw  busbw  #wrong\n" + "".join(
-    f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {5 + row['baseline_us']:.3f} 1 1 0\n" for row in rows))
+    "{0} 1 float sum -1 {1:.3f} {2:.2f} {3:.2f} 0\n".format(row["message_bytes"], us, rate, 1.5 * rate)
+    for row in rows for us in [5 + row["baseline_us"]] for rate in [row["message_bytes"] / us / 1e3]))
 done = run(chorale, "calibrate", "ring:4", "--log", "allreduce=all_reduce.log", "-o", "fit.json", "--json", "said.json")
 fit, said = json.loads((work / "fit.json").read_text()), json.loads((work / "said.json").read_text())["collectives"][0]
 assert said["off"] < 0.02 < 0.3 < said["off_before"] and said["name"] == "allreduce", said
@@ -72,7 +73,22 @@ for link, real in zip(fit["links"], slow["links"]):
     assert abs(link["beta_us_per_byte"] / real["beta_us_per_byte"] - 1) < 0.02, (link, real)
 assert fit["call_us"] + 6 * fit["links"][0]["alpha_us"] > 5 and "off by" in done, (fit["call_us"], done)
 refused("calibrate", "ring:4", "--log", "shuffle=all_reduce.log", says="neither two ranks nor a collective")
-refused("calibrate", "ring:4", "--log", "all_reduce.log", says="COLLECTIVE=FILE")
+refused("calibrate", "ring:4", "--log", "all_reduce.log", says="does not name its collective; use COLLECTIVE=FILE")
+(work / "named.log").write_text("# Collective test starting: all_reduce_perf\n" + (work / "all_reduce.log").read_text())
+run(chorale, "calibrate", "ring:4", "--log", "named.log", "-o", "again.json")
+assert json.loads((work / "again.json").read_text()) == fit, "a log names its collective"
+refused("calibrate", "ring:4", "--log", "allgather=named.log", says="is of another test: all_reduce_perf")
+# Of eight GPUs what two measured, and four times what their links carry.
+public = pathlib.Path(__file__).resolve().parents[1] / "data" / "repro" / "public"
+refused("calibrate", "dgx-a100:1", "--log", f"allreduce={public / 'nccl_tests_2021.log'}", says="is of 4 ranks, and the machine has 8")
+TITLES = "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n"
+(work / "fast.log").write_text(TITLES + "".join(f"{size} 1 float sum -1 {5 + size / 1e6:.3f} {size / (5 + size / 1e6) / 1e3:.2f} {1.75 * size / (5 + size / 1e6) / 1e3:.2f} 0\n" for size in (2**20, 2**26, 2**30)))
+done = " ".join(run(chorale, "calibrate", "dgx-a100:1", "--log", "allreduce=fast.log", "--json", "said.json").split())
+assert "is above the line rate, 300 GB/s: the log may be of another machine" in done, done
+assert json.loads((work / "said.json").read_text())["classes"][0]["line_gbs"] == 300
+done = " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", "fast.log", "--search-time", "0.2", code=(0, 3)).split())
+assert "is less than the bound" in done and "that is what this algorithm gives here" not in done, done
+assert "a plateau of 229.2 GB/s" in " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", public / "tagged.log", "--search-time", "0.2", code=(0, 3)).split())
 
 refused("calibrate", "ring:4", says="was not started by mpirun")
 refused("calibrate", "ring:4", "--log", "0=latency.txt", says="is not a log of two ranks")
