@@ -94,7 +94,7 @@ WRITTEN = [
     ("sizes", ["show", "a.json", "--bytes", "1K:1G:1024", "--json", "j.json"]),
     ("optimize", ["optimize", "ring:4", "allreduce", "--sizes", "0,1K,1M", "--search-time", "1", "--json", "x.json"]),
     ("bounds", ["bounds", "dgx1", "allgather", "--chunks", "6", "--steps", "3", "--json", "-"]),
-    ("bounds", ["bounds", "ring:2", "broadcast", "--group", "1", "--root", "1", "--json", "-"]),
+    ("bounds", ["bounds", "ring:2", "broadcast", "--group", "1", "--json", "-"]),
     ("baseline", ["baseline", "dgx-h100:2", "allreduce", "--json", "y.json"]),
     ("alltoallv", ["alltoallv", source / "examples/alltoallv.csv", "--nodes", "4", "--json", "y.json"]),
     ("order", ["order", source / "examples/topology.conf", "--hosts", "n[01-05,08-10]", "--job", source / "examples/order.json", "--json", "za.json"]),
