@@ -46,7 +46,7 @@ void count_differences(const Topology& topology, const Collective& collective, i
                        int extra_rounds = kAnyRounds) {
   FrontierOptions options{
       .max_chunks = max_chunks, .extra_rounds = extra_rounds, .time_limit = std::chrono::seconds(2)};
-  options.synthesis.limits.conflicts = 2000;
+  options.synthesis.limits.conflicts = 200;
   const Result result = frontier(topology, collective, options);
   for (const Point& point : result.points) {
     ++counts.points;

@@ -240,7 +240,7 @@ TEST(Engine, LeavesOutWhatIsBeaten) {
 
 // On a mesh all links are full, and what is packed at prices comes near only with far more work.
 TEST(EngineLong, SpanningTreesComeBeforePacking) {
-  const Topology t = load_topology("mesh:6x6");
+  const Topology t = load_topology("mesh:5x5");
   const Collective one = make_collective("allreduce", t.ranks, 1);
   Construction construction({.topology = t, .one = one, .bound = bound_of(t, one), .work = kSome});
   double least = std::numeric_limits<double>::infinity();

@@ -38,7 +38,7 @@ void expect_right(const Example& example, const RunOptions& options, std::size_t
 }
 
 TEST(GpuRun, Baselines) {
-  const RunOptions options = {.bytes = {0, 8, 8 * 101}, .iterations = 2, .warm_up = 1};
+  const RunOptions options = {.bytes = {0, 8, 8 * 101}, .iterations = 1, .warm_up = 1};
   for (const char* name : {"ring_allreduce", "direct_alltoall", "ring_allgather", "ring_reducescatter",
                            "binomial_broadcast", "tree_reduce"})
     for (bool one : {false, true}) expect_right(by_hand(name, 3, one), options, 3);

@@ -107,7 +107,7 @@ const Stating kStating[] = {
      {.names = {"allgather", "allreduce", "reducescatter"}, .custom = false, .most_per_block = 1},
      false,
      true},
-    {"frontier", of_frontiers, {.most_per_block = 1, .most_chunks = 3}, false, false, 25},
+    {"frontier", of_frontiers, {.most_per_block = 1, .most_chunks = 3}, false, false, 16},
     {"compose", of_compositions, {.custom = false, .most_per_block = 1}, true},
 };
 

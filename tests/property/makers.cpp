@@ -98,6 +98,7 @@ Makes by_engine(const Question& q) {
       .work = 24'000'000};
   Makes all = {of(constructed(asked), {.undominated = false})};
   if (q.seed % 5 > 1) return all;
+  asked.work = 6'000'000;
   for (const int most : {1, 3, 7}) {
     asked.max_chunks = most;
     all.push_back(of(constructed(asked), {.undominated = false, .within = 0}));
@@ -150,7 +151,7 @@ Makes retimed(const Question& q) {
 // ---- Makers of machines and communications, beside those of tests/kit/random.h.
 
 // Each link of a random machine once more, in the other direction; and each limit.
-Question both_ways(std::mt19937& random, const Maker&) {
+Question both_ways(std::mt19937& random, const Maker&, unsigned) {
   Topology t = random_machine(random);
   const auto links = static_cast<int>(t.links.size());
   for (LinkId l = 0; l < links; ++l) {
@@ -184,7 +185,7 @@ Hierarchy random_levels(std::mt19937& random) {
   return h;
 }
 
-Question levels(std::mt19937& random, const Maker&) {
+Question levels(std::mt19937& random, const Maker&, unsigned) {
   const Hierarchy h = random_levels(random);
   Nesting nesting;
   for (const Level& level : h.levels) {
@@ -199,19 +200,25 @@ Question levels(std::mt19937& random, const Maker&) {
           .nestings = {nesting}};
 }
 
+constexpr unsigned kNamedLevels = 15;  // questions
+
 // Rows and columns of machines without levels are levels for this; of others their divisions are found in the
-// graph.
-Question named_levels(std::mt19937& random, const Maker&) {
+// graph. Each machine and collective once.
+Question named_levels(std::mt19937&, const Maker&, unsigned seed) {
   const std::pair<const char*, std::vector<int>> known[] = {
-      {"hypercube:3", {2, 4}}, {"torus:4x4", {4, 4}}, {"hypercube:4", {2, 2, 4}}, {"mesh:2x4", {2, 4}},
-      {"dgx2:2", {}},          {"dgx1:2", {}},        {"dgx-a100:3", {}}};
-  const auto& [name, fan_outs] = known[below(random, std::size(known))];
-  Question q{.topology = flatten(load_topology(name))};
+      {"hypercube:3", {2, 4}}, {"torus:4x4", {4, 4}}, {"hypercube:4", {2, 2, 4}}, {"mesh:2x4", {2, 4}}};
+  const char* const with_levels[] = {"dgx2:2", "dgx1:2", "dgx-a100:3"};
   const char* const collectives[] = {"allgather", "allreduce", "alltoall"};
-  q.collective = make_collective(fan_outs.empty() ? "allgather" : collectives[below(random, 3)],
-                                 q.topology.ranks, fan_outs.empty() ? 1 : 2);
-  q.nestings = nestings(q.topology);
-  if (fan_outs.empty()) return q;
+  if (const unsigned number = seed % kNamedLevels; number < std::size(with_levels)) {
+    Question q{.topology = flatten(load_topology(with_levels[number]))};
+    q.collective = make_collective("allgather", q.topology.ranks, 1);
+    q.nestings = nestings(q.topology);
+    return q;
+  }
+  const unsigned number = seed % kNamedLevels - static_cast<unsigned>(std::size(with_levels));
+  const auto& [name, fan_outs] = known[number / std::size(collectives)];
+  Question q{.topology = flatten(load_topology(name))};
+  q.collective = make_collective(collectives[number % std::size(collectives)], q.topology.ranks, 2);
   q.nestings = {{.names = {"a", "b", "c"}, .fan_outs = fan_outs}};
   q.nestings.front().names.resize(fan_outs.size());
   return q;
@@ -220,7 +227,7 @@ Question named_levels(std::mt19937& random, const Maker&) {
 // No rank hears of 0 and 1 and reaches 2 and 3: directly; over relays, of which 4 is on the way to both
 // and must forget the first sum; and with a contributor 5 that only has a path through 0. Or rank 2
 // hears of all from 3 alone, which then has the sum as well and must not be sent it.
-Question sums_that_part(std::mt19937& random, const Maker&) {
+Question sums_that_part(std::mt19937& random, const Maker&, unsigned) {
   using Pairs = std::vector<std::pair<Rank, Rank>>;
   const struct {
     int ranks;
@@ -241,7 +248,7 @@ Question sums_that_part(std::mt19937& random, const Maker&) {
 
 }  // namespace
 
-Question any(std::mt19937& random, const Maker& row) {
+Question any(std::mt19937& random, const Maker& row, unsigned) {
   Question q{.topology = random_machine(random, row.machines)};
   q.collective = random_collective(random, q.topology.ranks, row.communications);
   return q;
@@ -349,7 +356,7 @@ const Maker kMakers[] = {
     {.maker = "compositions", .make = composed, .cases = 360, .few_steps = 5, .ask = levels},
     {.maker = "compositions of named machines",
      .make = composed,
-     .cases = 30,
+     .cases = kNamedLevels,
      .few_steps = 5,
      .ask = named_levels},
     {.maker = "an Allgather backwards",

@@ -57,7 +57,7 @@ struct Series {
 using Makes = std::vector<Series>;
 
 // Of machines and communications as the maker's fields say.
-Question any(std::mt19937&, const Maker&);
+Question any(std::mt19937&, const Maker&, unsigned seed);
 
 struct Maker {
   const char* maker;
@@ -72,7 +72,7 @@ struct Maker {
   int points = 0;           // per cent of the cases
   bool wherever_possible = false;  // there is something, and only there
   int few_steps = 9;  // of machines of no more ranks bounds of few steps are asked, which are slow
-  Question (*ask)(std::mt19937&, const Maker&) = any;
+  Question (*ask)(std::mt19937&, const Maker&, unsigned seed) = any;
 };
 
 inline void PrintTo(const Maker& row, std::ostream* out) {

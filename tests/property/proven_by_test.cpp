@@ -180,7 +180,7 @@ const Searching kSearches[] = {
        return options;
      },
      false,
-     30,
+     20,
      {Kind::Distance, Kind::Weights, Kind::Cuts}},
     {"few chunks",
      [](auto& random) { return of_chunks(random, 1, 3); },

@@ -247,7 +247,7 @@ TEST_P(Schedules, KeepTheirPromises) {
   const Maker& row = GetParam();
   int asked = 0, made = 0, met = 0, points = 0;
   test::each_case(row.maker, row.cases, [&](std::mt19937& random, unsigned seed) {
-    Question q = row.ask(random, row);
+    Question q = row.ask(random, row, seed);
     q.seed = seed;
     const Rate bound = bound_of(row, q);
     if (bound.rounds == 0 && !row.wherever_possible) return;  // nothing has to move
