@@ -69,12 +69,57 @@ def changed(document, path, new):
     return document
 
 
+def _members(value, field):
+    """(key, member, its field) of each member of a value with that field, as words_of() has it."""
+    before = field and field + "."
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield key, each, before + key
+    elif isinstance(value, list):
+        for key, each in enumerate(value):
+            yield key, each, before + "[]"
+
+
+def fields(value, field="", counts=None):
+    """How often each field is there, by words_of(); "" is the value itself. Documents have millions of places."""
+    counts = {} if counts is None else counts
+    counts[field] = counts.get(field, 0) + 1
+    for _, each, inner in _members(value, field):
+        if isinstance(each, (dict, list)):
+            fields(each, inner, counts)
+        else:
+            counts[inner] = counts.get(inner, 0) + 1
+    return counts
+
+
+def how_often(value, field, wanted):
+    """How often one of these fields is there."""
+    if field == wanted:
+        return 1
+    if not isinstance(value, (dict, list)) or not wanted.startswith(field and field + "."):
+        return 0
+    if isinstance(value, list) and (field and field + ".") + "[]" == wanted:
+        return len(value)
+    return sum(how_often(each, inner, wanted) for _, each, inner in _members(value, field) if wanted.startswith(inner))
+
+
+def place(value, wanted, number, field=""):
+    """The path of the field that is this one of those of its name, in the order of places()."""
+    if field == wanted:
+        return ()
+    for key, each, inner in _members(value, field):
+        there = how_often(each, inner, wanted)
+        if number < there:
+            return (key, *place(each, wanted, number, inner))
+        number -= there
+    raise IndexError(wanted)
+
+
 def one(document, rng):
     """(path, name, value) of a change; each field as often as any other, whether it is there once or often."""
-    by_field = {}
-    for path in places(document):
-        if path:
-            by_field.setdefault(words_of(path), []).append(path)
-    path = rng.choice(by_field[rng.choice(sorted(by_field))])
+    counts = fields(document)
+    del counts[""]
+    field = rng.choice(sorted(counts))
+    path = place(document, field, rng.randrange(counts[field]))
     name, new = rng.choice(list(alterations(at(document, path), rng).items()))
     return path, name, new

@@ -1,19 +1,23 @@
 """Is a JSON value of a form? By the schemas of docs/schemas, with no package: of JSON Schema what these use;
 any other word is an error here."""
 import json
+import math
 import pathlib
 
 KNOWN = {"$schema", "$id", "$comment", "$defs", "$ref", "title", "description", "type", "properties", "required", "additionalProperties", "items", "prefixItems",
          "minItems", "maxItems", "uniqueItems", "enum", "const", "anyOf", "oneOf", "not", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "dependentRequired"}
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+TYPES = {"object": [dict], "array": [list], "string": [str], "boolean": [bool], "null": [type(None)], "integer": [int], "number": [int, float]}
 
 
 class Forms:
+    """Each schema becomes a predicate, once: a result has millions of numbers."""
+
     def __init__(self, folder):
         self.schemas = {path.name: json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.schema.json")}
+        self.made = {}
 
     def fits(self, value, name):
-        return self._fits(value, self.schemas[name], name)
+        return self._form(self.schemas[name], name)(value)
 
     def _followed(self, reference, within):
         name, _, path = reference.partition("#")
@@ -23,41 +27,75 @@ class Forms:
             schema = schema[key]
         return schema, name
 
-    def _fits(self, value, schema, within):
-        if isinstance(schema, bool):
-            return schema
+    def _form(self, schema, within):
+        key = id(schema), within
+        if key not in self.made:
+            self.made[key] = lambda value: self.made[key](value)  # of a schema within itself
+            checks = [lambda value: schema] if isinstance(schema, bool) else list(self._checks(schema, within))
+            self.made[key] = checks[0] if len(checks) == 1 else self._all_of(checks)
+        return self.made[key]
+
+    @staticmethod
+    def _all_of(checks):
+        def fits(value):
+            for check in checks:
+                if not check(value):
+                    return False
+            return True
+        return fits
+
+    def _checks(self, schema, within):
         assert set(schema) <= KNOWN, set(schema) - KNOWN
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        whole = number and (isinstance(value, int) or value.is_integer())
-        inner = lambda part: self._fits(value, part, within)
-        if "$ref" in schema and not self._fits(value, *self._followed(schema["$ref"], within)):
-            return False
-        kinds = schema.get("type", [])
-        if kinds and not any((whole and isinstance(value, int)) if kind == "integer" else number if kind == "number" else
-                             isinstance(value, TYPES[kind]) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
-            return False
-        if "const" in schema and json.dumps(value) != json.dumps(schema["const"]) or "enum" in schema and value not in schema["enum"]:
-            return False
-        if "anyOf" in schema and not any(map(inner, schema["anyOf"])) or "oneOf" in schema and sum(map(inner, schema["oneOf"])) != 1:
-            return False
-        if "not" in schema and inner(schema["not"]):
-            return False
-        if number and (value < schema.get("minimum", value) or value > schema.get("maximum", value) or
-                       "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]):
-            return False
-        if isinstance(value, str) and not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-            return False
-        if isinstance(value, list):
-            first = schema.get("prefixItems", [])
-            rest = schema.get("items", True)
-            if schema.get("uniqueItems") and len({json.dumps(each) for each in value}) < len(value):
-                return False
-            return (schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)) and
-                    all(self._fits(each, part, within) for each, part in zip(value, first)) and
-                    all(self._fits(each, rest, within) for each in value[len(first):]))
-        if isinstance(value, dict):
-            known = schema.get("properties", {})
-            return (all(key in value for key in schema.get("required", [])) and
-                    all(needed in value for key, more in schema.get("dependentRequired", {}).items() if key in value for needed in more) and
-                    all(self._fits(each, known.get(key, schema.get("additionalProperties", True)), within) for key, each in value.items()))
-        return True
+        forms = lambda key: [self._form(part, within) for part in schema.get(key, [])]
+        if "$ref" in schema:
+            yield self._form(*self._followed(schema["$ref"], within))
+        if "type" in schema:
+            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            types = {each for kind in kinds for each in TYPES[kind]}
+            yield lambda value: type(value) in types
+        if "const" in schema:
+            yield lambda value: json.dumps(value) == json.dumps(schema["const"])
+        if "enum" in schema:
+            yield lambda value: value in schema["enum"]
+        if "anyOf" in schema:
+            some = forms("anyOf")
+            yield lambda value: any(form(value) for form in some)
+        if "oneOf" in schema:
+            each_of = forms("oneOf")
+            yield lambda value: sum(form(value) for form in each_of) == 1
+        if "not" in schema:
+            wrong = self._form(schema["not"], within)
+            yield lambda value: not wrong(value)
+        if schema.keys() & {"minimum", "maximum", "exclusiveMinimum"}:
+            least, most, above = schema.get("minimum", -math.inf), schema.get("maximum", math.inf), schema.get("exclusiveMinimum", -math.inf)
+            yield lambda value: type(value) not in TYPES["number"] or least <= value <= most and (value > above or above == -math.inf)
+        if schema.keys() & {"minLength", "maxLength"}:
+            yield lambda value: type(value) is not str or schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+        if schema.keys() & {"prefixItems", "items", "minItems", "maxItems", "uniqueItems"}:
+            yield self._list(schema, forms("prefixItems"), self._form(schema.get("items", True), within))
+        if schema.keys() & {"properties", "required", "additionalProperties", "dependentRequired"}:
+            yield self._object(schema, {key: self._form(part, within) for key, part in schema.get("properties", {}).items()},
+                               self._form(schema.get("additionalProperties", True), within))
+
+    @staticmethod
+    def _list(schema, first, rest):
+        least, most, once = schema.get("minItems", 0), schema.get("maxItems", math.inf), schema.get("uniqueItems")
+
+        def fits(value):
+            if type(value) is not list:
+                return True
+            return (least <= len(value) <= most and (not once or len({json.dumps(each) for each in value}) == len(value)) and
+                    all(form(each) for form, each in zip(first, value)) and all(map(rest, value[len(first):])))
+        return fits
+
+    @staticmethod
+    def _object(schema, known, others):
+        required, dependent = schema.get("required", []), schema.get("dependentRequired", {})
+
+        def fits(value):
+            if type(value) is not dict:
+                return True
+            return (all(key in value for key in required) and
+                    all(needed in value for key, more in dependent.items() if key in value for needed in more) and
+                    all(known.get(key, others)(each) for key, each in value.items()))
+        return fits
