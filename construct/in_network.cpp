@@ -35,8 +35,11 @@ class DirectSends {
  public:
   explicit DirectSends(const Topology& topology)
       : topology_(topology), limits_of_(topology.links.size()), on_link_(topology.links.size(), 0) {
-    for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-      between_[{topology.links[l].src, topology.links[l].dst}].push_back(l);
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      std::vector<LinkId>& links = between_[{topology.links[l].src, topology.links[l].dst}];
+      links.push_back(l);
+      may_choose_ = may_choose_ || links.size() > 1;
+    }
     for (std::size_t z = 0; z < topology.limits.size(); ++z)
       for (LinkId l : topology.limits[z].links) limits_of_[l].push_back(z);
     on_limit_.resize(topology.limits.size());
@@ -48,6 +51,10 @@ class DirectSends {
     for (Rank n : from) {
       const auto links = between_.find({n, to});
       if (links == between_.end()) continue;
+      if (!may_choose_ && from.size() == 1) {
+        step_.sends.push_back({.chunk = c, .link = links->second.front(), .reduce = reduce});
+        return true;
+      }
       for (LinkId l : links->second) {
         const Send one{.chunk = c, .link = l, .reduce = reduce};
         if (const Cost cost = cost_of(one); !best || cost < best->first) best = {cost, one};
@@ -91,6 +98,7 @@ class DirectSends {
 
   const Topology& topology_;
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
+  bool may_choose_ = false;  // have two ranks several links? Else loads need not be known
   std::vector<std::vector<std::size_t>> limits_of_;
   std::vector<int> on_link_;
   std::vector<std::set<CountedOnce>> on_limit_ = {};

@@ -2,7 +2,6 @@
 #include "ir/schedule.h"
 
 #include <algorithm>
-#include <set>
 
 namespace chorale {
 
@@ -60,10 +59,11 @@ int needed_rounds(const Topology& topology, const Step& step) {
       over.resize(load.size());
       for (const Send& send : step.sends) over[send.link].push_back(&send);
     }
-    std::set<CountedOnce> different;
+    std::vector<CountedOnce> different;
     for (LinkId l : limit.links)
-      for (const Send* send : over[l]) different.insert(counted_as(topology, limit, *send));
-    return static_cast<int>(different.size());
+      for (const Send* send : over[l]) different.push_back(counted_as(topology, limit, *send));
+    std::ranges::sort(different);
+    return static_cast<int>(std::ranges::unique(different).begin() - different.begin());
   };
   for (const SharedLimit& limit : topology.limits) {
     int sum = 0;

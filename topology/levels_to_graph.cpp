@@ -109,17 +109,20 @@ Abilities abilities_of_part(const LevelPart& part, const Hierarchy& hierarchy) {
   return {.multicast = part.kind == LevelPart::Kind::PortOut, .reduce = part.kind == LevelPart::Kind::PortIn};
 }
 
-// What each such switch delivers, as flatten() has it of a described one (topology/switches.h).
-void add_deliveries(Topology& graph, const Hierarchy& hierarchy) {
-  if (!abilities_of(graph).any()) return;
+// What each such switch delivers; 0 where they only forward.
+double delivered_gbs(const LevelGraph& graph, const Hierarchy& hierarchy) {
   const Level& level = hierarchy.levels.back();
+  const auto able = [&](const auto& each) { return abilities_of_part(each.first, hierarchy).any(); };
+  if (std::ranges::none_of(graph.binding, able)) return 0;
+  return gain_of_ports(level.link.switch_gain, level.fan_out) * level.fan_out * level.link.bandwidth_gbs *
+         level.link.ports;
+}
+
+// A limit over all links within each unit, as flatten() has it of a described switch (topology/switches.h).
+void add_deliveries(Topology& graph, const Level& level, int chunks) {
   const int n = level.fan_out;
-  const double ports = n * level.link.bandwidth_gbs * level.link.ports;
-  const double unit = 1e-3 / graph.links.front().beta_us_per_byte;
   for (int u = 0; u < graph.ranks / n; ++u) {
-    SharedLimit limit{
-        .name = fmt::format("{} in-network {}", level.name, u),
-        .bandwidth = static_cast<int>(std::lround(gain_of_ports(level.link.switch_gain, n) * ports / unit))};
+    SharedLimit limit{.name = fmt::format("{} in-network {}", level.name, u), .bandwidth = chunks};
     for (LinkId l = 0; l < std::ssize(graph.links); ++l)
       if (graph.links[l].src / n == u && graph.links[l].dst / n == u) limit.links.push_back(l);
     if (limit.links.size() > 1) graph.limits.push_back(std::move(limit));
@@ -138,7 +141,9 @@ Topology graph_of(const Hierarchy& hierarchy) {
   std::ranges::sort(rates);
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
   // Rates of both links and limits are integer numbers of units, so beta is that of one unit for all.
-  const double unit = common_unit(rates, hierarchy.name);
+  double unit = common_unit(rates, hierarchy.name);
+  const double delivered = delivered_gbs(levels, hierarchy);
+  unit /= chunk_divisor(delivered / unit);
   const auto units = [&](double rate) { return static_cast<int>(std::lround(rate / unit)); };
   for (std::size_t l = 0; l < levels.lines.size(); ++l)
     graph.links.push_back({.src = levels.lines[l].src,
@@ -151,7 +156,7 @@ Topology graph_of(const Hierarchy& hierarchy) {
                             .links = levels.taken.links.at(part),
                             .bandwidth = units(rate),
                             .abilities = abilities_of_part(part, hierarchy)});
-  add_deliveries(graph, hierarchy);
+  if (delivered > 0) add_deliveries(graph, hierarchy.levels.back(), whole_deliveries(delivered / unit));
   return graph;
 }
 

@@ -81,8 +81,9 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
   Topology graph = at_rates(spec_or_file, options, named_topology);
   const ComputingNodes computing = computing_nodes(spec_or_file);
   if (computing.nodes == 0 && options.in_network) throw no_computing_switches(spec_or_file.substr(0, 60));
-  for (int i = 0; i < computing.nodes; ++i)
-    compute_at(graph, graph.ranks + i, *computing.gpu, rates_of(options));
+  std::vector<Node> able;
+  for (int i = 0; i < computing.nodes; ++i) able.push_back(graph.ranks + i);
+  if (!able.empty()) compute_at(graph, able, *computing.gpu, options);
   return {.graph = std::move(graph)};
 }
 

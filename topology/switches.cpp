@@ -351,22 +351,6 @@ class WireAbilities {
   bool trunks_ = true;  // wires between switches, too
 };
 
-// What a switch with abilities delivers per round at most, copies and added values one by one: what the links
-// on its narrower side carry, times the gain.
-int deliveries(const Topology& topology, Node at) {
-  long long in = 0, out = 0;
-  std::set<Node> ports;
-  for (const Link& link : topology.links) {
-    if (link.dst == at) in += link.bandwidth;
-    if (link.src != at) continue;
-    out += link.bandwidth;
-    ports.insert(link.dst);
-  }
-  const double gain = gain_of_ports(topology.switch_gain, static_cast<int>(ports.size()));
-  constexpr double kMostOfLimit = 1'000'000;
-  return static_cast<int>(std::min(kMostOfLimit, std::round(gain * static_cast<double>(std::min(in, out)))));
-}
-
 // Does a wire into a switch bound all routes over this one, which leaves that switch, as tightly? Then no
 // limit is needed.
 // A tree's wires up imply its wires further up where those are as wide; leaving such limits out makes
@@ -382,6 +366,19 @@ bool implied(const Topology& topology, const std::vector<std::vector<LinkId>>& u
 }
 
 }  // namespace
+
+double deliveries(const Topology& topology, Node at) {
+  long long in = 0, out = 0;
+  std::set<Node> ports;
+  for (const Link& link : topology.links) {
+    if (link.dst == at) in += link.bandwidth;
+    if (link.src != at) continue;
+    out += link.bandwidth;
+    ports.insert(link.dst);
+  }
+  return gain_of_ports(topology.switch_gain, static_cast<int>(ports.size())) *
+         static_cast<double>(std::min(in, out));
+}
 
 ChosenRoutes routes_of(const Topology& topology) {
   const Routes all(topology);
@@ -456,7 +453,7 @@ Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {
     if (through.size() > 1)
       flat.limits.push_back({.name = fmt::format("{} in-network {}", node_kind(topology, at), i),
                              .links = {through.begin(), through.end()},
-                             .bandwidth = deliveries(topology, at)});
+                             .bandwidth = whole_deliveries(deliveries(topology, at))});
   }
   for (const SharedLimit& limit : topology.limits) {
     SharedLimit carried{

@@ -313,6 +313,6 @@ def deliveries(machine, able):
         gain = max(1, machine["switch_gain"] * min(1, 9 * (ports - 1) / (7 * (ports + 1))))
         carried = min(sum(wire["bandwidth"] for wire in side) for side in (into, out))
         over = [ends_of(machine, way) for way in random_input.routes_through(machine) if any(wires[w]["dst"] == at for w in way)]
-        limits += [(tuple(sorted(over)), math.floor(gain * carried + 0.5), False, False)] * (len(over) > 1)
+        limits += [(tuple(sorted(over)), math.ceil(gain * carried - 1e-6), False, False)] * (len(over) > 1)
     return limits
 

@@ -2,37 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <utility>
+
+#include "ir/links_alone.h"
+#include "ir/switch_gain.h"
+#include "topology/switches.h"
 
 namespace chorale {
-namespace {
 
-// What a switch delivers is a whole number of units (topology/switches.cpp). Smaller units, where rounding
-// would change it by more: of eight H100 10 instead of 10.36 would be a bound below what is measured.
-void refine_units(Topology& machine, Node at) {
-  constexpr double kError = 0.005;
-  constexpr int kMaxParts = 8;
-  double out = 0;
-  for (const Link& link : machine.links) out += link.src == at ? link.bandwidth : 0;
-  const double exact = machine.switch_gain * out;
-  const auto error = [&](int parts) { return std::abs(std::round(exact * parts) / (exact * parts) - 1); };
-  int parts = 1;
-  while (parts < kMaxParts && error(parts) > kError) ++parts;
-  for (Link& link : machine.links) {
-    link.bandwidth *= parts;
-    link.beta_us_per_byte *= parts;
-  }
-  for (SharedLimit& limit : machine.limits) limit.bandwidth *= parts;
-}
-
-}  // namespace
-
-void compute_at(Topology& machine, Node at, const GpuFacts& gpu, RateKind rates) {
+int compute_at(Topology& machine, const std::vector<Node>& switches, const GpuFacts& gpu,
+               const ImportOptions& options) {
+  if (switches.empty()) return 1;
   const SwitchFacts& facts = switch_facts(gpu.nvswitch);
   machine.abilities.resize(static_cast<std::size_t>(machine.switches));
-  machine.abilities[at - machine.ranks] = facts.abilities;
-  machine.switch_gain = switch_gain(facts, gpu, rates);
-  refine_units(machine, at);
+  for (const Node at : switches) machine.abilities[at - machine.ranks] = facts.abilities;
+  machine.switch_gain = switch_gain(facts, gpu, options.line_rates ? RateKind::Line : RateKind::Effective);
+  if (options.forward_only) {
+    machine = by_links_alone(std::move(machine));
+    return 1;
+  }
+  int divisor = 1;
+  for (const Node at : switches) divisor = std::max(divisor, chunk_divisor(deliveries(machine, at)));
+  for (Link& link : machine.links) {
+    link.bandwidth *= divisor;
+    link.beta_us_per_byte *= divisor;
+  }
+  for (SharedLimit& limit : machine.limits) limit.bandwidth *= divisor;
+  return divisor;
 }
 
 std::string computing_in_words(const GpuFacts& gpu) {

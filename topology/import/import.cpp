@@ -15,7 +15,6 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
-#include "ir/links_alone.h"
 #include "ir/plugin.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
@@ -209,10 +208,14 @@ const char* kind_in_words(WiringNode::Kind kind) {
 // What the NVSwitches do beside these GPUs, where that is known.
 void compute_in(Import& import, const Wiring& wiring, const ImportOptions& options) {
   Topology& machine = import.machine;
+  std::vector<Node> able;
   for (Node n = machine.ranks; wiring.computing != nullptr && n < std::ssize(wiring.nodes); ++n)
-    if (wiring.nodes[n].kind == WiringNode::Kind::NvSwitch)
-      compute_at(machine, n, *wiring.computing, rates_of(options));
-  if (machine.abilities.empty() || options.forward_only) return;
+    if (wiring.nodes[n].kind == WiringNode::Kind::NvSwitch) able.push_back(n);
+  if (able.empty()) return;
+  const int divisor = compute_at(machine, able, *wiring.computing, options);
+  import.unit_gbs /= divisor;
+  for (FittedRate& rate : import.rates) rate.bandwidth *= divisor;
+  if (options.forward_only) return;
   import.assumed.push_back(computing_in_words(*wiring.computing));
 }
 
@@ -351,9 +354,10 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
                                : from_wiring(std::move(described.wiring), options);
     import.nodes = described.copies;
   }
-  import.machine.name =
-      name_of_file(first->path) + (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "");
-  if (options.forward_only) import.machine = by_links_alone(std::move(import.machine));
+  // Of switches that could do more it has been named already.
+  const std::string forward_only = import.machine.name.starts_with(' ') ? import.machine.name : "";
+  import.machine.name = name_of_file(first->path) +
+                        (options.nodes > 1 ? fmt::format("-x{}", options.nodes) : "") + forward_only;
   import.read.insert(import.read.end(), passed_over.begin(), passed_over.end());
   require_readable(import.machine, first->path);
   return import;
