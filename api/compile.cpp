@@ -119,6 +119,26 @@ OrError<Compiled> replayed(const Verified<Schedule>& schedule, const Topology& t
 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 
+// What to say of sums and copies that switches could make: nothing where a program leaves them all to these,
+// `none` where it leaves none.
+std::string left_to_switches(const Verified<Schedule>& schedule, const PeerProgram& program,
+                             const std::string& none) {
+  if (none.empty() || program.teams.empty()) return none;
+  const SwitchUses uses = switch_uses(schedule);
+  std::size_t made = 0;
+  for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
+    const auto count = [](const std::vector<DataPlace>& places) {
+      return std::ranges::count_if(places, [](const DataPlace& place) { return place.team >= 0; });
+    };
+    made += static_cast<std::size_t>(count(i.does.from) + count(i.does.to));
+  });
+  const std::size_t all = uses.uses.size() + static_cast<std::size_t>(uses.missed);
+  return made == all
+             ? ""
+             : fmt::format("{} of {} sums and copies are left to switches, the others go value by value",
+                           made, all);
+}
+
 // A directory with the algorithms of all points.
 // Each algorithm is compiled by itself, its directory's name is taken off, and a dispatcher by size is put in
 // front. Sizes are of blocks here, and of messages in the files.
@@ -142,8 +162,7 @@ OrError<Compiled> one_directory(const Topology& topology, std::span<const ReadyP
 
 }  // namespace
 
-// The executors behind all targets send values one by one; CUDA's kernel alone can ask a switch to add and
-// copy.
+// The executors behind most targets send values one by one; CUDA's kernel and MSCCL++ can ask a switch.
 std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
   if (!uses_abilities(topology, point.schedule)) return "";
   const Topology plain = by_links_alone(topology);
@@ -155,14 +174,15 @@ std::string unused_switches(const Topology& topology, const Point& point, const 
       target, in_words(abilities_of(topology)), counted(rounds, "round"), point.cost.rounds);
 }
 
-// CUDA's kernel asks where each rank owns a part (codegen/cuda_source.h).
+// CUDA's kernel asks for all that has a form of theirs; MSCCL++ has no sum that stays at one rank.
 std::vector<int> performed_points(const Result& result, Target target) {
   std::vector<int> performed;
   for (int i = 0; i < std::ssize(result.points); ++i) {
     const Point& point = result.points[i];
     if (!uses_abilities(result.topology, point.schedule) ||
-        (target == Target::Cuda &&
-         !all_pairs_owners(accepted(result.topology, point.collective, point.schedule)).empty()))
+        ((target == Target::Cuda || target == Target::Mscclpp) &&
+         made_by_switches(switch_uses(accepted(result.topology, point.collective, point.schedule)),
+                          target == Target::Mscclpp)))
       performed.push_back(i);
   }
   return performed;
@@ -279,27 +299,23 @@ OrError<Compiled> try_compile(const Topology& topology, const Point& point, Targ
       how.reuse_scratch = false;
       how.peers = peers_for_mscclpp(limits);
       return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& program) {
-        return one(program, to_mscclpp_plan(program, limits));
+        Compiled compiled = one(program, to_mscclpp_plan(program, limits));
+        compiled.note = left_to_switches(schedule, *program, note);
+        return compiled;
       });
     }
     // Two programs: the caller's buffers decide at run time whether input and output share memory.
     case Target::Cuda:
+      how.peers = peers_for_kernel();
       return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& apart) {
         how.in_place = true;  // shared memory requires another program
         return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& shared) {
-          // A switch that adds applies nothing.
-          std::vector<Rank> owners;
-          if (!how.epilogue) owners = all_pairs_owners(schedule);
-          // With owners the kernel asks the switch, so its abilities are in use and there is nothing to note.
-          const bool in_switch = !owners.empty();
-          return Compiled{
-              .path = path,
-              .files = in_folder(path, to_cuda_sources(apart, shared,
-                                                       {.bus_factor = busbw_factor(point.collective.kind,
-                                                                                   point.collective.ranks),
-                                                        .owners = owners})),
-              .completed_by = most_completers(*apart),
-              .note = in_switch ? "" : note};
+          return Compiled{.path = path,
+                          .files = in_folder(path, to_cuda_sources(apart, shared,
+                                                                   busbw_factor(point.collective.kind,
+                                                                                point.collective.ranks))),
+                          .completed_by = most_completers(*apart),
+                          .note = left_to_switches(schedule, *apart, note)};
         });
       });
     case Target::MscclXml: {

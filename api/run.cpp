@@ -149,6 +149,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
     how.epilogue = where.epilogue;
   }
   if (where.executor == Executor::Kernel || where.executor == Executor::Gpu) {
+    how.peers = peers_for_kernel();
     const Verified<PeerProgram> program = lower<PeerProgram>(schedule, how);
     require_memory(*program, options, true, static_cast<double>(PeerRunOptions{}.segment_bytes));
     return where.executor == Executor::Kernel ? run_peers_on_threads(program, options)

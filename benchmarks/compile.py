@@ -7,7 +7,7 @@ Usage: compile.py STATE --results DIR [--minutes M] [--programs gpu peers multim
                   [--architectures sm_80 sm_90]
 
 DIR is what `synthesis --grid --results DIR` wrote. Programs gpu (virtual ranks, out of place), peers (a
-process a GPU, in place) and multimem (for sm_90, where that was emitted) are those of target cuda, as the
+process a GPU, in place) and multimem (from sm_90 on, of schedules that switches add and copy for) are those of target cuda, as the
 Makefile beside them builds them, with elements of --elements (float); nccl is the file of target nccl, with
 all types. With --chunks only results of this many chunks are taken. STATE keeps what is done: interrupted, or
 out of its minutes, the script goes on from there. Exit code 1 if anything did not compile, 2 without nvcc, 3
@@ -35,7 +35,7 @@ parser.add_argument("--architectures", nargs="*", default=["sm_80", "sm_90"], me
 parser.add_argument("--chunks", type=int, help="of a block, the last number of the file's name")
 parser.add_argument("--chorale", type=pathlib.Path, default=root / "build/release/bin/chorale")
 options = parser.parse_args()
-SUMMED_BY_SWITCHES = ["float", "chorale::Float16", "chorale::Bfloat16"]
+SUMMED_BY_SWITCHES = ["float", "double", "chorale::Float16", "chorale::Bfloat16", "std::int32_t", "std::uint32_t", "std::int64_t", "std::uint64_t"]
 os.environ["PATH"] += os.pathsep + "/usr/local/cuda/bin"
 if shutil.which("nvcc") is None:
     print("benchmarks/compile.py: there is no nvcc", file=sys.stderr)
@@ -52,7 +52,7 @@ def kernels(text):
 
 def make(directory, program, element):
     """Exit code and output; what was built is removed again."""
-    architectures = "sm_90" if program == "multimem" else " ".join(options.architectures)
+    architectures = " ".join(arch for arch in options.architectures if program != "multimem" or int(re.search(r"\d+", arch)[0]) >= 90)
     defines = f"-DELEMENT={element}" + (" -DIN_PLACE" if program == "peers" else "")
     done = subprocess.run(["make", "-s", "-C", directory, program, f"ARCH={architectures}", "NVCC=nvcc -Xptxas -v", f"DEFINES={defines}"],
                           capture_output=True, text=True)
@@ -76,7 +76,7 @@ def builds(program, folder):
     for path in sorted(folder.iterdir()):
         if program == "nccl":
             yield path.name, lambda path=path: link_alone(path)
-        elif program != "multimem" or (path / "multimem.cu").exists():
+        elif program != "multimem" or "kTeams[] = {\n    {-1" not in (path / "out_of_place.h").read_text():
             for element in options.elements:
                 if program != "multimem" or element in SUMMED_BY_SWITCHES:
                     yield f"{path.name} {program} {element}", lambda path=path, element=element: make(path, program, element)

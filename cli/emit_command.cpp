@@ -67,7 +67,7 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
         !performed.empty() && performed.size() < result.points.size()) {
       mark_frontier(result, performed);
       notes.push_back(fmt::format(
-          "target {} cannot ask switches that {}: it gets the points that it performs without; --point N "
+          "target {} cannot ask switches that {} for all points: it gets those that it performs; --point N "
           "asks for another",
           entry_of(*command.target).name, in_words(abilities_of(result.topology))));
     }

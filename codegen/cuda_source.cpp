@@ -30,11 +30,18 @@ int blocks_of_the_size(const PeerProgram& program) {
   return chunks / program.chunks_per_block;
 }
 
+bool adds_up_teams(const PeerProgram& program) {
+  bool any = false;
+  for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
+    any = any || std::ranges::any_of(i.does.from, [](const DataPlace& from) { return from.team >= 0; });
+  });
+  return any;
+}
+
 // Columns of rows are the fields of ir/peer_rows.h in their order: aggregates without a constructor.
-std::string algorithm_header(const Collective& collective, const PeerProgram& program,
-                             const CudaOptions& options) {
+std::string algorithm_header(const Collective& collective, const PeerProgram& program, double bus_factor) {
   const PeerTable table = table_of(program);
-  NumberTable instructions, places, blocks, ranks;
+  NumberTable instructions, places, blocks, ranks, teams, members;
   for (const PeerRow& r : table.rows)
     instructions.push_back({r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value,
                             r.a_launch, r.lag, r.position});
@@ -43,6 +50,8 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   for (const PeerRankRow& r : table.ranks)
     ranks.push_back(
         {r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs, r.slice});
+  for (const PeerTeamRow& r : table.teams) teams.push_back({r.first, r.count});
+  for (const int rank : table.members) members.push_back({rank});
   const Promise promise(collective);
   const std::string name = printable_name(program.name);
   const std::string function =
@@ -58,9 +67,10 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
              "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n"
-             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             name, name, all, program.chunks_per_block, blocks_of_the_size(program), options.bus_factor,
-             program.double_scratch, collective.order.kind != SumOrder::Kind::Free) +
+             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n"
+             "constexpr bool kSumsOfTeams = {};  // are there any that a switch can make?\n\n",
+             name, name, all, program.chunks_per_block, blocks_of_the_size(program), bus_factor,
+             program.double_scratch, collective.order.kind != SumOrder::Kind::Free, adds_up_teams(program)) +
          printed_table("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
                        "chorale::PeerRow", "kRows", instructions, 12) +
          printed_table("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places, 3) +
@@ -68,12 +78,9 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
          printed_table(
              "chunks of input, output, scratch; counters; where the places of inputs, outputs begin; slice",
              "chorale::PeerRankRow", "kRankRows", ranks, 7) +
-         function + printed_promise(promise) +
-         (options.owners.empty()
-              ? ""
-              : fmt::format("// By chunk: the rank that adds it up and sends it to all.\nconstexpr int "
-                            "kOwners[] = {{{}}};\n\n",
-                            fmt::join(options.owners, ", "))) +
+         printed_table("ranks whose memory a switch reaches at one address: first in kMembers, how many",
+                       "chorale::PeerTeamRow", "kTeams", teams, 2) +
+         printed_table("ranks", "int", "kMembers", members, 1) + function + printed_promise(promise) +
          "}  // namespace algorithm\n";
 }
 
@@ -86,45 +93,14 @@ std::optional<Fault> without_cuda_programs(const Collective& collective) {
                .remedy = "use another target"};
 }
 
-// Sums by switches (multimem.cu) are for algorithms of which each chunk has one owner (all_pairs_owners), and
-// left out elsewhere.
 std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
-                                       const Verified<PeerProgram>& in_place, const CudaOptions& options) {
+                                       const Verified<PeerProgram>& in_place, double bus_factor) {
   const Collective& collective = program.collective();
   if (const auto fault = without_cuda_programs(collective)) throw InputError(program->name, *fault);
-  std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, options)},
-                                  {"in_place.h", algorithm_header(collective, *in_place, options)}};
-  for (const EmbeddedFile& file : cuda_files())
-    if (!options.owners.empty() || std::string(file.path) != "multimem.cu")
-      files.push_back({file.path, file.contents});
+  std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, bus_factor)},
+                                  {"in_place.h", algorithm_header(collective, *in_place, bus_factor)}};
+  for (const EmbeddedFile& file : cuda_files()) files.push_back({file.path, file.contents});
   return files;
-}
-
-// By counting: in the first step all sends of a chunk go to one rank, and there are ranks - 1 of them; in the
-// second that rank sends it ranks - 1 times. The schedule is right, so they come from, and go to, different
-// ranks.
-std::vector<Rank> all_pairs_owners(const Verified<Schedule>& schedule) {
-  const Collective& collective = schedule.collective();
-  if (collective.kind != CollectiveKind::AllReduce || schedule->steps.size() != 2) return {};
-  const std::size_t chunks = collective.chunks.size();
-  // [chunk]: the rank that receives it in the first step, the number of its senders, and the number of ranks
-  // that this rank sends it to in the second.
-  std::vector<Rank> owner(chunks, -1);
-  std::vector<int> got(chunks, 0), given(chunks, 0);
-  const std::vector<Link>& links = schedule.topology().links;
-  for (const Send& send : schedule->steps[0].sends) {
-    const Rank to = links[send.link].dst;
-    if (owner[send.chunk] >= 0 && owner[send.chunk] != to) return {};
-    owner[send.chunk] = to;
-    ++got[send.chunk];
-  }
-  for (const Send& send : schedule->steps[1].sends) {
-    if (owner[send.chunk] != links[send.link].src) return {};
-    ++given[send.chunk];
-  }
-  const auto all_others = [&](int count) { return count == collective.ranks - 1; };
-  if (!std::ranges::all_of(got, all_others) || !std::ranges::all_of(given, all_others)) return {};
-  return owner;
 }
 
 // Each algorithm stays what it is in a directory of its own: the tables, which the same sources include by
@@ -215,6 +191,7 @@ constexpr const char* kMakefile =
 #   make -f all_sizes.mk cpu      virtual ranks on threads of the CPU; then ./all_sizes_cpu -b 1K -e 64M
 #   make -f all_sizes.mk gpu      virtual ranks on one GPU; then ./all_sizes_gpu
 #   make -f all_sizes.mk peers    one process a GPU: a program per algorithm, peers_0_gpu and so on
+#   make -f all_sizes.mk multimem the same where a switch adds and copies: multimem_0_gpu and so on
 ALGORITHMS = @NUMBERS@
 @SETTINGS@# Algorithms have the same names, so a library shows its main function alone.
 MAIN = '-Dmain=__attribute__((visibility("default"))) algorithm_main'
@@ -223,6 +200,7 @@ HEADERS = $(wildcard *.h ir/*.h runtime/device/*.h algorithm_*/*.h)
 cpu: all_sizes_cpu $(ALGORITHMS:%=algorithm_%_cpu.so)
 gpu: all_sizes_gpu $(ALGORITHMS:%=algorithm_%_gpu.so)
 peers: $(ALGORITHMS:%=peers_%_gpu)
+multimem: $(ALGORITHMS:%=multimem_%_gpu)
 
 all_sizes_%: all_sizes.cpp options.h
 	$(CXX) -O2 -std=c++20 -Wall -Wextra -I. -DSUFFIX='"$*"' $< -o $@ -ldl -pthread
@@ -232,8 +210,10 @@ algorithm_%_gpu.so: virtual_ranks.cu $(HEADERS)
 	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Xcompiler -fPIC,-fvisibility=hidden -shared -Ialgorithm_$* -I. $(DEFINES) $(MAIN) $< -o $@
 peers_%_gpu: peers.cu $(HEADERS)
 	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Ialgorithm_$* -I. $(DEFINES) $(MPI_INCLUDE) $< -o $@ -lnccl $(MPI_LINK)
+multimem_%_gpu: peers.cu $(HEADERS)
+	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Ialgorithm_$* -I. -DMULTIMEM $(DEFINES) $(MPI_INCLUDE) $< -o $@ -lnccl $(MPI_LINK)
 
-.PHONY: cpu gpu peers
+.PHONY: cpu gpu peers multimem
 )";
 
 // Texts have braces and percent signs of their own, so marks between @ are replaced, once each.
@@ -247,8 +227,7 @@ std::string settings_of(const std::string& makefile) {
   return makefile.substr(begin, makefile.find("HEADERS =") - begin);
 }
 
-// Tables are of an algorithm; the others are the kernel's sources. Sums made by switches are left to the
-// directories of single algorithms.
+// Tables are of an algorithm; the others are the kernel's sources.
 bool is_table(const std::string& path) {
   return path == "out_of_place.h" || path == "in_place.h";
 }
@@ -270,7 +249,7 @@ std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
         files.push_back({"algorithm_" + number + "/" + file.path, file.text});
       else if (file.path == "Makefile")
         settings = settings_of(file.text);
-      else if (file.path != "multimem.cu" && there.insert(file.path).second)
+      else if (there.insert(file.path).second)
         files.push_back(file);
     }
   }

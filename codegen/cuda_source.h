@@ -2,8 +2,8 @@
 // kernel that reads them, and programs that run it, each on another kind of peers:
 //
 //   virtual_ranks.cu   all ranks on one GPU, or on threads of a CPU
-//   peers.cu           a process per GPU: NCCL's windows, load and store inside a node, GIN between nodes
-//   multimem.cu        where a step is an all-pairs reduction: sums and copies made by the switch (NVLS)
+//   peers.cu           a process per GPU: NCCL's windows, load and store inside a node, GIN between nodes;
+//                      sums and copies of teams by loads and stores, or by the switch (NVLS)
 //
 // and a Makefile. Each checks every element of the result.
 #pragma once
@@ -16,29 +16,17 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/peer_program.h"
-#include "ir/schedule.h"
 #include "ir/verified.h"
 
 namespace chorale {
 
-struct CudaOptions {
-  double bus_factor = 1;  // busbw / algbw
-  // [chunk] -> the rank that adds it up and stores it to all, for multimem.cu. Empty: the algorithm has
-  // another form.
-  std::vector<Rank> owners = {};
-};
-
 // Where the programs around the kernel do not know the collective: NCCL does not have it.
 std::optional<Fault> without_cuda_programs(const Collective&);
 
-// Two programs for one collective: the first one right out of place, the second one in place. Throws
-// InputError for a collective that NCCL does not have.
+// Two programs for one collective: the first one right out of place, the second one in place; `bus_factor` is
+// busbw / algbw. Throws InputError for a collective that NCCL does not have.
 std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>&, const Verified<PeerProgram>& in_place,
-                                       const CudaOptions& = {});
-
-// Of an AllReduce in which, chunk by chunk, all ranks send what they have to an owner in one step, and the
-// owner sends the sum to all of them in the next: the owners. Empty for all others.
-std::vector<Rank> all_pairs_owners(const Verified<Schedule>&);
+                                       double bus_factor = 1);
 
 // CUDA directories of several algorithms for one collective, of which a program chooses by size.
 

@@ -274,7 +274,10 @@ class BlockTime {
 class PeerTime {
  public:
   PeerTime(const PeerProgram& program, const Topology& topology, double block_bytes)
-      : network_(topology), call_us_(topology.call_us), chunk_bytes_(block_bytes / program.chunks_per_block) {
+      : network_(topology),
+        call_us_(topology.call_us),
+        chunk_bytes_(block_bytes / program.chunks_per_block),
+        program_(program) {
     for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
       raised_.emplace_back(program.ranks[n].counters);
       for (const PeerBlock& block : program.ranks[n].blocks) blocks_.push_back({n, &block});
@@ -312,10 +315,12 @@ class PeerTime {
       if (static_cast<int>(times.size()) < i.value || times[i.value - 1] > network_.now()) return false;
     }
     if (i.opcode == PeerOpcode::Signal) {
-      const double there =
-          network_.now() + (i.rank == state.rank ? 0 : network_.least_alpha(state.rank, i.rank));
-      raised_[i.rank][i.counter].push_back(there);
-      network_.wake_at(there);
+      for (const Rank owner : signalled(program_, i)) {
+        const double there =
+            network_.now() + (owner == state.rank ? 0 : network_.least_alpha(state.rank, owner));
+        raised_[owner][i.counter].push_back(there);
+        network_.wake_at(there);
+      }
     }
     ++state.next;
     return true;
@@ -323,17 +328,20 @@ class PeerTime {
 
   // Does this Move take time?
   bool begins(State& state, const DataOperation& move) {
-    for (const DataPlace& from : move.from)
-      if (from.rank >= 0 && from.rank != state.rank)
-        state.loads.push_back(network_.start_between(from.rank, state.rank, move.count * chunk_bytes_));
-    for (const DataPlace& to : move.to)
-      if (to.rank >= 0 && to.rank != state.rank)
-        state.stores.push_back(network_.start_between(state.rank, to.rank, move.count * chunk_bytes_));
+    for (const DataPlace& place : move.from)
+      for (const DataPlace& from : single_places(program_.teams, place))
+        if (from.rank >= 0 && from.rank != state.rank)
+          state.loads.push_back(network_.start_between(from.rank, state.rank, move.count * chunk_bytes_));
+    for (const DataPlace& place : move.to)
+      for (const DataPlace& to : single_places(program_.teams, place))
+        if (to.rank >= 0 && to.rank != state.rank)
+          state.stores.push_back(network_.start_between(state.rank, to.rank, move.count * chunk_bytes_));
     return !state.loads.empty() || !state.stores.empty();
   }
 
   FluidNetwork network_;
   const double call_us_, chunk_bytes_;
+  const PeerProgram& program_;
   std::vector<State> blocks_ = {};
   std::vector<std::vector<std::vector<double>>> raised_ = {};  // when, by rank, counter and value
 };

@@ -39,10 +39,18 @@ Slot next_slot(const Slot& slot, int by) {
 }
 
 DataPlace next_place(const DataPlace& place, int by) {
-  return {next_slot(place.slot, by), place.rank};
+  return {next_slot(place.slot, by), place.rank, place.team};
+}
+
+std::vector<DataPlace> single_places(const Teams& teams, const DataPlace& place) {
+  if (place.team < 0) return {place};
+  std::vector<DataPlace> places;
+  for (const Rank n : teams[place.team]) places.push_back({place.slot, n});
+  return places;
 }
 
 std::string to_string(const DataPlace& place) {
+  if (place.team >= 0) return fmt::format("team {}'s {}", place.team, to_string(place.slot));
   return place.rank < 0 ? to_string(place.slot)
                         : fmt::format("rank {}'s {}", place.rank, to_string(place.slot));
 }

@@ -19,10 +19,16 @@
 
 namespace chorale {
 
-// A slot and in whose memory it is.
+// Ranks whose memory one switch reaches at one address (NVLS), each sorted: two or more.
+using Teams = std::vector<std::vector<Rank>>;
+
+// A slot and in whose memory it is. Of a team the slot is in the memory of each of its ranks: what is read
+// there is the sum over all of them, which the switch makes in an order of its own; what is stored there
+// reaches all of them.
 struct DataPlace {
   Slot slot = {};
   Rank rank = -1;  // -1: of the rank that does the operation
+  int team = -1;   // of a program of shared memory; -1: of one rank
   auto operator<=>(const DataPlace&) const = default;
 };
 
@@ -72,6 +78,8 @@ inline bool is_local(const DataOperation& op) {
 // Returns the slot, or the slot of the place, `by` positions further on.
 Slot next_slot(const Slot&, int by);
 DataPlace next_place(const DataPlace&, int by);
+// Returns the places of the team's ranks that a place stands for; itself, if it is of one rank.
+std::vector<DataPlace> single_places(const Teams&, const DataPlace&);
 
 // What a rank of a program has, in chunks, and its blocks.
 template <typename Block>

@@ -12,14 +12,20 @@
 
 namespace chorale {
 
+std::vector<Rank> signalled(const PeerProgram& program, const PeerInstruction& signal) {
+  return signal.team < 0 ? std::vector{signal.rank} : program.teams[signal.team];
+}
+
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram& program) {
   std::vector<std::vector<int>> result;
   for (const PeerRank& rank : program.ranks) result.emplace_back(std::max(rank.counters, 0), 0);
   // Every signal of every rank, since a counter may be raised from another rank.
   for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
     if (i.opcode != PeerOpcode::Signal) return;
-    int& most = result.at(i.rank).at(i.counter);
-    most = std::max(most, i.value);
+    for (const Rank n : signalled(program, i)) {
+      int& most = result.at(n).at(i.counter);
+      most = std::max(most, i.value);
+    }
   });
   return result;
 }
@@ -34,8 +40,8 @@ std::string to_string(const PeerInstruction& i) {
     case PeerOpcode::Move:
       return to_string(i.does);
     case PeerOpcode::Signal:
-      return fmt::format("raise counter {} of rank {} to {}{}", i.counter, i.rank, i.value,
-                         i.relaxed ? ", relaxed" : "");
+      return fmt::format("raise counter {} of {} {} to {}{}", i.counter, i.team < 0 ? "rank" : "team",
+                         i.team < 0 ? i.rank : i.team, i.value, i.relaxed ? ", relaxed" : "");
     case PeerOpcode::Wait:
       return fmt::format("wait for counter {} to be {}{}", i.counter, i.value,
                          i.lag == 0   ? ""
@@ -53,9 +59,13 @@ std::string to_string(const PeerInstruction& i) {
 
 namespace {
 
+bool is_of_team(const DataPlace& place) {
+  return place.team >= 0;
+}
+
 // A slot by owner, buffer and index. In place, a slot of the smaller buffer is replaced by the one of the
 // larger that shares its memory, so that equal memory has equal rows.
-PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
+PeerPlaceRow place_row(const PeerProgram& program, Rank of, Slot slot) {
   const PeerRank& rank = program.ranks[of];
   if (program.in_place)
     slot = in_place_slot(program.collective, program.chunks_per_block, of, slot, rank.input_chunks,
@@ -63,12 +73,21 @@ PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
   return {of, static_cast<int>(slot.buffer), slot.index};
 }
 
+// Of a team the slots have the same number at all ranks.
+PeerPlaceRow place_row(const PeerProgram& program, Rank doing, const DataPlace& at) {
+  if (!is_of_team(at)) return place_row(program, at.rank < 0 ? doing : at.rank, at.slot);
+  PeerPlaceRow row = place_row(program, program.teams[at.team].front(), at.slot);
+  row.rank = -1 - at.team;
+  return row;
+}
+
 // By the counter's owner and number: the rank whose block raises it. A counter is raised by one block
 // (ir/peer_program.h), so the last Signal stands for all.
 std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
   std::map<std::pair<Rank, int>, Rank> result;
   for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
-    if (i.opcode == PeerOpcode::Signal) result[{i.rank, i.counter}] = n;
+    if (i.opcode != PeerOpcode::Signal) return;
+    for (const Rank owner : signalled(program, i)) result[{owner, i.counter}] = n;
   });
   return result;
 }
@@ -88,13 +107,15 @@ PeerTable table_of(const PeerProgram& program) {
       table.blocks.push_back(
           {n, static_cast<int>(table.rows.size()), static_cast<int>(block.instructions.size())});
       for (const PeerInstruction& i : block.instructions) {
-        PeerRow row{.kind = static_cast<int>(i.opcode),
+        const bool by_switch =
+            std::ranges::any_of(i.does.from, is_of_team) || std::ranges::any_of(i.does.to, is_of_team);
+        PeerRow row{.kind = by_switch ? 4 : static_cast<int>(i.opcode),
                     .count = i.does.count,
                     .piece = i.does.piece,
                     .places = static_cast<int>(table.places.size()),
                     .from = static_cast<int>(i.does.from.size()),
                     .to = static_cast<int>(i.does.to.size()),
-                    .rank = i.rank,
+                    .rank = i.team < 0 ? i.rank : -1 - i.team,
                     .counter = i.counter,
                     .value = i.value,
                     .a_launch = 0,
@@ -103,21 +124,24 @@ PeerTable table_of(const PeerProgram& program) {
         // A wait in a later launch is for a_launch more per launch (values_of_a_launch).
         if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
         if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
-        if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
+        if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[signalled(program, i).front()][i.counter];
         // A place without a rank is the own rank's.
-        for (const DataPlace& at : i.does.from)
-          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
-        for (const DataPlace& at : i.does.to)
-          table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
+        for (const DataPlace& at : i.does.from) table.places.push_back(place_row(program, n, at));
+        for (const DataPlace& at : i.does.to) table.places.push_back(place_row(program, n, at));
         table.rows.push_back(row);
       }
     }
     const int inputs = static_cast<int>(table.places.size());
-    for (int i = 0; i < rank.input_chunks; ++i) table.places.push_back(place(program, n, {Buffer::Input, i}));
+    for (int i = 0; i < rank.input_chunks; ++i)
+      table.places.push_back(place_row(program, n, Slot{Buffer::Input, i}));
     table.ranks.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.counters, inputs,
                            static_cast<int>(table.places.size()), rank.slice});
     for (int o = 0; o < rank.output_chunks; ++o)
-      table.places.push_back(place(program, n, {Buffer::Output, o}));
+      table.places.push_back(place_row(program, n, Slot{Buffer::Output, o}));
+  }
+  for (const std::vector<Rank>& team : program.teams) {
+    table.teams.push_back({static_cast<int>(table.members.size()), static_cast<int>(team.size())});
+    table.members.insert(table.members.end(), team.begin(), team.end());
   }
   return table;
 }

@@ -18,7 +18,9 @@
 // that carries nothing by itself sends them then.
 //
 // What a Move does with data is in ir/data_operation.h, without messages; its places may be in the memory of
-// any rank. With double_scratch even and odd launches have a scratch each.
+// any rank, or of a team: a load from a team is multimem.ld_reduce of CUDA, a store to it multimem.st, and a
+// Signal to it, which raises the counters of one number at all its ranks, multimem.red. With double_scratch
+// even and odd launches have a scratch each.
 #pragma once
 
 #include <string>
@@ -41,7 +43,8 @@ enum class PeerOpcode {
 struct PeerInstruction {
   PeerOpcode opcode = PeerOpcode::Sync;
   DataOperation does = {};  // of Move; of Signal: `to`, one place or none, count and piece
-  Rank rank = -1;           // of Signal
+  Rank rank = -1;           // of Signal; -1: to all ranks of a team
+  int team = -1;            // of Signal
   int counter = -1;         // of Signal and Wait
   int value = 1;            // of Signal and Wait: 1 or more
   int lag = 0;              // of Wait, in launches: 0, or 1, or 2
@@ -63,9 +66,13 @@ struct PeerProgram {
   bool in_place = false;  // input and output share memory as NCCL has it (in_place_slot); else they do not
   bool double_scratch = false;
   Epilogue epilogue = {};  // what operations with a position apply
+  Teams teams = {};
   std::vector<PeerRank> ranks = {};
   bool operator==(const PeerProgram&) const = default;
 };
+
+// Returns the ranks whose counter a Signal raises.
+std::vector<Rank> signalled(const PeerProgram&, const PeerInstruction& signal);
 
 // By rank and counter: the largest value of a launch, so that value v of launch l is l * this + v.
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram&);
@@ -79,6 +86,8 @@ struct PeerTable {
   std::vector<PeerPlaceRow> places = {};
   std::vector<PeerBlockRow> blocks = {};  // all of rank 0, of rank 1, ...
   std::vector<PeerRankRow> ranks = {};
+  std::vector<PeerTeamRow> teams = {};
+  std::vector<int> members = {};  // of all teams
 };
 
 // Requires a program that the verifier (semantics/verify_peers.h) accepts.

@@ -7,19 +7,19 @@ namespace chorale {
 // Where something lies. In programs that are right in place, slots of the buffer that is not there have
 // become slots of the other one.
 struct PeerPlaceRow {
-  int rank;
+  int rank;    // -1 - t: of all ranks of team t
   int buffer;  // 0 input, 1 output, 2 scratch
   int index;   // in chunks
 };
 
 struct PeerRow {
-  int kind;      // 0 move, 1 signal, 2 wait, 3 sync
+  int kind;      // 0 move, 1 signal, 2 wait, 3 sync, 4 move from or to a team
   int count;     // of a move: chunks
   int piece;     // of the first one
   int places;    // of a move: where in the table of places `from` begins; `to` follows
   int from;      // how many
   int to;        // how many
-  int rank;      // of a signal: owner of the counter; of a wait: the rank that raises it
+  int rank;      // of a signal: owner of the counter, -1 - t: all of team t; of a wait: who raises it
   int counter;   // of that rank; of a wait: of the own rank
   int value;     // in a launch
   int a_launch;  // what the counter gains in a launch
@@ -31,6 +31,12 @@ struct PeerBlockRow {
   int rank;
   int row;   // the first one
   int rows;  // how many
+};
+
+// Ranks whose memory a switch reaches at one address, sorted, in the table of members.
+struct PeerTeamRow {
+  int first;
+  int count;
 };
 
 // What a rank has: in chunks, and counters. The places of its input and output slots begin at `inputs` and

@@ -379,9 +379,8 @@ Performed performed_by(Target target, const Optimized& answer, const std::atomic
   made.runs = runs_of(rows);
   if (rows.empty()) return made;
   made.note = fmt::format(
-      "target {} cannot ask switches that {}: its programs are the fastest of those that it performs "
-      "without, "
-      "{} at {} instead of {}",
+      "target {} cannot ask switches that {} for these: its programs are the fastest of those that it "
+      "performs, {} at {} instead of {}",
       entry_of(target).name, in_words(abilities_of(answer.result.topology)), format_us(rows.back().us),
       format_bytes(static_cast<double>(rows.back().message_bytes)), format_us(answer.rows.back().us));
   return made;

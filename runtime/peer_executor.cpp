@@ -110,7 +110,7 @@ class ThreadedMachine : public PeerMachine {
   // finishes its outputs, both by every thread, with its rank.
   void launch_all(int launches, const std::function<void(Rank)>& before,
                   const std::function<void(Rank)>& done) {
-    const bool average = op_ == ReduceOp::Avg && reduces(program_);
+    const bool average = op_ == ReduceOp::Avg && adds_up(program_);
     const Patience patience{
         .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = &trouble_};

@@ -35,6 +35,8 @@ PeerMachine::PeerMachine(const PeerProgram& program, const BlockShape& shape, co
              .places = table_.places.data(),
              .blocks = table_.blocks.data(),
              .ranks = table_.ranks.data(),
+             .teams = table_.teams.data(),
+             .members = table_.members.data(),
              .all_ranks = ranks(),
              .pieces = program.chunks_per_block,
              .double_scratch = program.double_scratch};
@@ -83,6 +85,15 @@ std::byte* PeerMachine::at(Rank n, const Slot& slot) {
   const PeerPlaceRow& place =
       table_.places[(slot.buffer == Buffer::Input ? rank.inputs : rank.outputs) + slot.index];
   return (place.buffer == 0 ? input_ : output_)[n].data() + begin(place.index) * size();
+}
+
+bool adds_up(const PeerProgram& program) {
+  bool by_switch = false;
+  for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
+    by_switch =
+        by_switch || std::ranges::any_of(i.does.from, [](const DataPlace& from) { return from.team >= 0; });
+  });
+  return by_switch || reduces(program);
 }
 
 void check(const PeerProgram& program, const PeerRunOptions& options, Accumulation accumulation) {

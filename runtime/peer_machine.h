@@ -55,6 +55,9 @@ class PeerMachine {
   std::byte* at(Rank, const Slot&);
 };
 
+// Does it add anything, itself or by a switch?
+bool adds_up(const PeerProgram&);
+
 // Throws InputError for sizes that the kernel does not take, and for 16-bit floats that are to be added as
 // float32 in a program for one memory.
 void check(const PeerProgram&, const PeerRunOptions&, Accumulation);

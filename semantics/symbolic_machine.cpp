@@ -106,21 +106,42 @@ void SymbolicMachine::operation_form(Rank n, const DataOperation& op, const Acce
 
 void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::vector<DataPlace>& places,
                                   const Access& access) {
-  for (const DataPlace& each : places) {
-    const Rank rank = each.rank < 0 ? n : each.rank;
-    if (rank >= ranks()) {
-      complain(Kind::Form, access, "there is no rank {}", rank);
+  for (const DataPlace& place : places) {
+    if (place.team >= static_cast<int>(teams_.size())) {
+      complain(Kind::Form, access, "there is no team {}", place.team);
       continue;
     }
-    const int size = each.slot.buffer == Buffer::Input    ? sizes_[rank].input
-                     : each.slot.buffer == Buffer::Output ? sizes_[rank].output
-                                                          : sizes_[rank].scratch;
-    // Nothing is added that could overflow.
-    if (each.slot.index < 0 || each.slot.index > size - op.count)
-      complain(Kind::Form, access, "there is no {}, the buffer has {}",
-               to_string(next_slot(each.slot, op.count - 1)), counted(size, "chunk"));
-    else if (each.slot.buffer != Buffer::Scratch && each.slot.index % pieces_ != op.piece)
-      complain(Kind::Form, access, "{} is not piece {} of its block", to_string(each), op.piece);
+    for (const DataPlace& each : single_places(teams_, place)) {
+      const Rank rank = each.rank < 0 ? n : each.rank;
+      if (rank >= ranks()) {
+        complain(Kind::Form, access, "there is no rank {}", rank);
+        continue;
+      }
+      const int size = each.slot.buffer == Buffer::Input    ? sizes_[rank].input
+                       : each.slot.buffer == Buffer::Output ? sizes_[rank].output
+                                                            : sizes_[rank].scratch;
+      // Nothing is added that could overflow.
+      if (each.slot.index < 0 || each.slot.index > size - op.count)
+        complain(Kind::Form, access, "there is no {}, the buffer has {}",
+                 to_string(next_slot(each.slot, op.count - 1)), counted(size, "chunk"));
+      else if (each.slot.buffer != Buffer::Scratch && each.slot.index % pieces_ != op.piece)
+        complain(Kind::Form, access, "{} is not piece {} of its block", to_string(each), op.piece);
+    }
+    if (place.team >= 0) team_form(place, access);
+  }
+}
+
+// One address stands for all ranks of a team, so the slot lies at the same offset at each: in place in the
+// same buffer, and of two scratches where the second begins at the same one.
+void SymbolicMachine::team_form(const DataPlace& place, const Access& access) {
+  const std::vector<Rank>& team = teams_[place.team];
+  for (const Rank n : team) {
+    if (n < 0 || n >= ranks()) return;
+    const bool halves = place.slot.buffer == Buffer::Scratch && double_scratch_;
+    if (where(n, place.slot) != where(team.front(), place.slot) ||
+        (halves && sizes_[n].scratch != sizes_[team.front()].scratch))
+      return complain(Kind::Form, access, "{} lies at other offsets at ranks {} and {}", to_string(place),
+                      team.front(), n);
   }
 }
 
@@ -150,15 +171,19 @@ std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, con
       if (result->sum) expect(*result, "what arrives", piece, doing);
     }
     for (const DataPlace& first : op.from) {
-      const DataPlace from = next_place(first, k);
-      Cell& here = cell(owner(from, doing), from.slot, doing.access.launch);
-      if (doing.carried) {
-        if (doing.carried(here)) made_of[k].insert(here.made_of.begin(), here.made_of.end());
-        made_of[k].insert({&here, doing.access.actor, doing.access.instruction, doing.access.phase});
+      std::optional<SymbolicValue> value;
+      for (const DataPlace& from : single_places(teams_, next_place(first, k))) {
+        Cell& here = cell(owner(from, doing), from.slot, doing.access.launch);
+        if (doing.carried) {
+          if (doing.carried(here)) made_of[k].insert(here.made_of.begin(), here.made_of.end());
+          made_of[k].insert({&here, doing.access.actor, doing.access.instruction, doing.access.phase});
+        }
+        const SymbolicValue one = operand(from, here, piece, doing);
+        note(read, here, k);
+        value = value ? sum(*value, one, doing) : one;
       }
-      const SymbolicValue value = operand(from, here, piece, doing);
-      note(read, here, k);
-      result = result ? sum(*result, value, doing) : value;
+      if (first.team >= 0) value->tree = trees_.by_switch();
+      result = result ? sum(*result, *value, doing) : *value;
     }
     if (completions_ && adds(op) && result->sum)
       if (const auto at = position_of_.find(*result->sum); at != position_of_.end())
@@ -166,20 +191,20 @@ std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, con
     if (result) results.push_back(applies(op) ? finished(*result, op, k, doing) : *result);
   }
   for (int k = 0; k < op.count; ++k)
-    for (const DataPlace& first : op.to) {
-      const DataPlace to = next_place(first, k);
-      Cell& here = cell(owner(to, doing), to.slot, doing.access.launch);
-      if (const auto other = read.find(&here);
-          other != read.end() && other->second != k && once(doing.access, doing.access))
-        complain(Kind::Race, doing.access, "other threads may read {} before or after it is written",
-                 to_string(to));
-      if (!note(stored, here, k) && once(doing.access, doing.access))
-        complain(Kind::Race, doing.access, "several chunks are stored in {}, by threads in any order",
-                 to_string(to));
-      touch(here, to, true, doing, made_of[k]);
-      here.value = results[k];
-      if (doing.carried) here.made_of = made_of[k];
-    }
+    for (const DataPlace& first : op.to)
+      for (const DataPlace& to : single_places(teams_, next_place(first, k))) {
+        Cell& here = cell(owner(to, doing), to.slot, doing.access.launch);
+        if (const auto other = read.find(&here);
+            other != read.end() && other->second != k && once(doing.access, doing.access))
+          complain(Kind::Race, doing.access, "other threads may read {} before or after it is written",
+                   to_string(to));
+        if (!note(stored, here, k) && once(doing.access, doing.access))
+          complain(Kind::Race, doing.access, "several chunks are stored in {}, by threads in any order",
+                   to_string(to));
+        touch(here, to, true, doing, made_of[k]);
+        here.value = results[k];
+        if (doing.carried) here.made_of = made_of[k];
+      }
   return results;
 }
 

@@ -8,7 +8,8 @@
 // collective asks for. Operands must have been written, be of the operation's piece, and not have had the
 // function if anything is added to them. The function may be applied once, to what is complete. An operation
 // reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may
-// store where another one reads.
+// store where another one reads. What is read of a team is added up in an order of its own: no other sum,
+// of the same values or not, counts as added alike.
 //
 // Races. Each slot has its last write and the reads since. Two accesses, one of them a write, must be
 // ordered: the machine asks the verifier whether the earlier one has happened before the later one. So one
@@ -95,6 +96,7 @@ class TreeNumbers {
  public:
   int input(int place) { return number({-1, place}); }
   int sum(int a, int b) { return number({std::min(a, b), std::max(a, b)}); }
+  int by_switch() { return number({-2, static_cast<int>(known_.size())}); }  // another one at each call
 
  private:
   int number(const std::pair<int, int>& node) {
@@ -164,6 +166,7 @@ class SymbolicMachine : protected FaultList {
         sliced_(has_sliced_operand(program.epilogue)) {
     for (const auto& rank : program.ranks)
       sizes_.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks, rank.slice});
+    if constexpr (requires { program.teams; }) teams_ = program.teams;
     lay_out();
     if (applies_) find_complete_sums();
     epilogue_form(program.epilogue);
@@ -185,7 +188,8 @@ class SymbolicMachine : protected FaultList {
   int ranks() const { return collective_.ranks; }
 
   // Reports what is wrong with an operation before anything runs: a slot, count or piece out of range, a
-  // piece that the slot is not of, a write of the input (out of place).
+  // piece that the slot is not of, a write of the input (out of place), and slots of a team that lie at
+  // different offsets.
   void operation_form(Rank, const DataOperation&, const Access&);
 
   Slot where(Rank, const Slot&) const;
@@ -218,6 +222,7 @@ class SymbolicMachine : protected FaultList {
   void find_complete_sums();
   void epilogue_form(const Epilogue&);
   void places_form(Rank, const DataOperation&, const std::vector<DataPlace>&, const Access&);
+  void team_form(const DataPlace&, const Access&);
   Rank owner(const DataPlace& place, const Doing& doing) const {
     return place.rank < 0 ? doing.rank : place.rank;
   }
@@ -231,12 +236,13 @@ class SymbolicMachine : protected FaultList {
   int asked_tree(std::span<const Chunk>, int launch);
 
   const bool double_scratch_;
-  const bool applies_, sliced_;                      // a function; one with tensors that lie like the outputs
-  std::vector<Sizes> sizes_ = {};                    // by rank
-  std::vector<std::array<int, 3>> first_cell_ = {};  // by rank and buffer
-  std::vector<std::vector<Cell>> cells_ = {};        // by rank
-  std::map<int, SymbolicSum> complete_ = {};         // by position in the inputs
-  std::map<SymbolicSum, int> position_of_ = {};      // of sums of several inputs
+  const bool applies_, sliced_;    // a function; one with tensors that lie like the outputs
+  std::vector<Sizes> sizes_ = {};  // by rank
+  Teams teams_ = {};
+  std::vector<std::array<int, 3>> first_cell_ = {};      // by rank and buffer
+  std::vector<std::vector<Cell>> cells_ = {};            // by rank
+  std::map<int, SymbolicSum> complete_ = {};             // by position in the inputs
+  std::map<SymbolicSum, int> position_of_ = {};          // of sums of several inputs
   std::set<std::tuple<int, int, int, int>> races_ = {};  // actor and instruction of both
   TreeNumbers trees_ = {};
   struct Ordered {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -114,16 +115,25 @@ class PeerVerifier final : SymbolicMachine {
     for (Rank n = 0; n < ranks(); ++n)
       if (const int counters = program_.ranks[n].counters; counters < 0)
         report(Kind::Form, {.rank = n}, "rank {}: {} counters", n, counters);
+    for (std::size_t t = 0; t < program_.teams.size(); ++t)
+      if (const std::vector<Rank>& team = program_.teams[t];
+          team.size() < 2 || team.front() < 0 || team.back() >= ranks() ||
+          std::ranges::adjacent_find(team, std::greater_equal()) != team.end())
+        report(Kind::Form, {}, "team {} is not of two or more different ranks, sorted", t);
     if (!found_.empty()) return;
     for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& instruction) {
       if (instruction.opcode == PeerOpcode::Move) move_form(n, instruction.does, at(n, b, i));
       if (instruction.opcode != PeerOpcode::Signal && instruction.opcode != PeerOpcode::Wait) return;
-      const Rank owner = instruction.opcode == PeerOpcode::Wait ? n : instruction.rank;
-      if (owner < 0 || owner >= ranks())
-        return complain(Kind::Form, at(n, b, i), "there is no rank {}", owner);
-      if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
-        complain(Kind::Form, at(n, b, i), "rank {} has {}", owner,
-                 counted(program_.ranks[owner].counters, "counter"));
+      if (instruction.team >= static_cast<int>(program_.teams.size()))
+        return complain(Kind::Form, at(n, b, i), "there is no team {}", instruction.team);
+      const bool own = instruction.opcode == PeerOpcode::Wait;
+      for (const Rank owner : own ? std::vector{n} : signalled(program_, instruction)) {
+        if (owner < 0 || owner >= ranks())
+          return complain(Kind::Form, at(n, b, i), "there is no rank {}", owner);
+        if (instruction.counter < 0 || instruction.counter >= program_.ranks[owner].counters)
+          complain(Kind::Form, at(n, b, i), "rank {} has {}", owner,
+                   counted(program_.ranks[owner].counters, "counter"));
+      }
       if (instruction.value < 1) complain(Kind::Form, at(n, b, i), "values begin at 1");
       if (instruction.opcode == PeerOpcode::Wait && (instruction.lag < 0 || instruction.lag > kMostLag))
         complain(Kind::Form, at(n, b, i), "a lag of {} launches, 0 to {} are possible", instruction.lag,
@@ -148,14 +158,26 @@ class PeerVerifier final : SymbolicMachine {
     std::map<std::pair<Rank, int>, Raised> by_counter;
     for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& signal) {
       if (signal.opcode != PeerOpcode::Signal) return;
-      Raised& raised = by_counter[{signal.rank, signal.counter}];
-      if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
-        return complain(Kind::Match, at(n, b, i), "the counter is raised by rank {}, block {} too",
-                        raised.rank, raised.block);
-      if (signal.value != raised.value + 1)
-        complain(Kind::Match, at(n, b, i), "the counter is at {} and can become {} only", raised.value,
-                 raised.value + 1);
-      raised = {.rank = n, .block = b, .value = signal.value};
+      for (const Rank owner : signalled(program_, signal)) {
+        Raised& raised = by_counter[{owner, signal.counter}];
+        if (raised.rank >= 0 && (raised.rank != n || raised.block != b))
+          return complain(Kind::Match, at(n, b, i), "the counter is raised by rank {}, block {} too",
+                          raised.rank, raised.block);
+        if (signal.value != raised.value + 1)
+          complain(Kind::Match, at(n, b, i), "the counter is at {} and can become {} only", raised.value,
+                   raised.value + 1);
+        raised = {.rank = n, .block = b, .value = signal.value};
+      }
+    });
+    // A switch adds one to all of them; a launch has to leave them alike.
+    for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& signal) {
+      if (signal.opcode != PeerOpcode::Signal) return;
+      const std::vector<Rank> owners = signalled(program_, signal);
+      const auto gain = [&](Rank owner) { return by_counter[{owner, signal.counter}].value; };
+      for (const Rank owner : owners)
+        if (gain(owner) != gain(owners.front()))
+          return complain(Kind::Match, at(n, b, i), "the counter becomes {} at rank {} and {} at rank {}",
+                          gain(owners.front()), owners.front(), gain(owner), owner);
     });
   }
 
@@ -285,7 +307,8 @@ class PeerVerifier final : SymbolicMachine {
         move(a, i.does);
         break;
       case PeerOpcode::Signal:
-        raised_[i.rank][i.counter].push_back(message(actor, i));
+        for (const Rank owner : signalled(program_, i))
+          raised_[owner][i.counter].push_back(message(actor, i, owner));
         break;
       case PeerOpcode::Wait:
         if (before_the_first(actor, i)) break;
@@ -310,19 +333,19 @@ class PeerVerifier final : SymbolicMachine {
     const PeerInstruction* after =
         actor.next + 1 < static_cast<int>(block.size()) ? &block[actor.next + 1] : nullptr;
     return (before && before->opcode == PeerOpcode::Wait && of_packet(actor.rank, *before)) ||
-           (after && after->opcode == PeerOpcode::Signal && of_packet(after->rank, *after));
+           (after && after->opcode == PeerOpcode::Signal && after->team < 0 &&
+            of_packet(after->rank, *after));
   }
 
   // Relaxed ones, and those of packets, hand on what was known when the launch began. A packet's also names
   // the last writer of each of its slots: its flag guarantees that store and no later one.
-  Message message(const Actor& actor, const PeerInstruction& signal) {
-    const auto packet = packets_.find({signal.rank, signal.counter});
+  Message message(const Actor& actor, const PeerInstruction& signal, Rank owner) {
+    const auto packet = packets_.find({owner, signal.counter});
     const bool relaxed = packet != packets_.end() || (signal.relaxed && !options_.relaxed_orders);
     Message message{.knowledge = relaxed ? actor.at_start : actor.known};
     if (packet != packets_.end())
       for (int k = 0; k < packet->second.count; ++k) {
-        const Cell& stored =
-            cell(signal.rank, {Buffer::Scratch, packet->second.first + k}, launch_[actor.rank]);
+        const Cell& stored = cell(owner, {Buffer::Scratch, packet->second.first + k}, launch_[actor.rank]);
         message.stored.push_back({&stored, stored.writer});
       }
     return message;

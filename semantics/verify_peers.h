@@ -10,7 +10,7 @@
 //   learned        what single threads have learned from Waits since
 //
 //   Move     touches slots, in the phase of its block, knowing what is *known*
-//   Signal   hands on *known*, if relaxed only what was known *at the start*
+//   Signal   hands on *known*, if relaxed only what was known *at the start*; to a team, to each of its ranks
 //   Wait     adds to *learned* what the Signal of its value handed on (nothing, before the first launch)
 //   Sync     ends the phase: *learned* and the phase itself are *known* from now on
 //   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
@@ -55,7 +55,8 @@ struct PeerVerifierOptions {
 // blocks raise, or not by one from 1 on; a Wait for a value that no Signal gives; writing the input (out of
 // place); a Wait that never ends; reading what was never written, or what an earlier launch has left; two
 // accesses to one slot, one of them a write, that nothing orders; an output that is not as promised at the
-// end of a launch, or is written though nothing is promised there (out of place).
+// end of a launch, or is written though nothing is promised there (out of place); a team of fewer than two
+// ranks, of one twice or of one that is not there; a slot or counter of a team that differs among its ranks.
 //
 // As each counter is raised by one block, in its order, what is read in a program without races does not
 // depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd

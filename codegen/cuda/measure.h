@@ -18,6 +18,8 @@ chorale::PeerTables tables_by(Upload upload) {
           .places = upload(algorithm::kPlaces, std::size(algorithm::kPlaces)),
           .blocks = upload(algorithm::kBlockRows, std::size(algorithm::kBlockRows)),
           .ranks = upload(algorithm::kRankRows, std::size(algorithm::kRankRows)),
+          .teams = upload(algorithm::kTeams, std::size(algorithm::kTeams)),
+          .members = upload(algorithm::kMembers, std::size(algorithm::kMembers)),
           .all_ranks = algorithm::kRanks,
           .pieces = algorithm::kPieces,
           .double_scratch = algorithm::kDoubleScratch};

@@ -4,6 +4,9 @@
 // and MPI.
 //
 //   make peers && mpirun -n RANKS ./peers_gpu
+//
+// Sums and copies of teams (kTeams) are made by loads and stores; with -DMULTIMEM ('make multimem') by the
+// switch that joins a team: all ranks of a node, on one NVSwitch, sm_90 or later.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -19,7 +22,12 @@
 namespace {
 
 using T = ELEMENT;
-using Memory = chorale::NcclMemory<T, algorithm::Function>;
+#ifdef MULTIMEM
+constexpr bool kBySwitch = true;
+#else
+constexpr bool kBySwitch = false;
+#endif
+using Memory = chorale::NcclMemory<T, algorithm::Function, kBySwitch, kBySwitch && algorithm::kSumsOfTeams>;
 constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 using Combine = chorale::Always<kReduction>;
 
@@ -52,6 +60,7 @@ class Machine {
     launch_.shape = shape_for<T, T>(options, most);
     launch_.first_rank = rank;
     launch_.first_block = first_block_of(rank);
+    require_teams();
     make_window();
     Memory& memory = launch_.memory;
     memory.own_input = allocate<T>(begin(most, algorithm::kRankRows[rank].input_chunks));
@@ -118,6 +127,19 @@ class Machine {
   }
 
  private:
+  // Ranks of a team reach each other's memory; a switch has one address, for all ranks that do.
+  void require_teams() {
+    const int near = ncclTeamLsa(comm_).nRanks;
+    for (const chorale::PeerTeamRow& team : algorithm::kTeams) {
+      if (team.count < 2) continue;  // the row of an empty table
+      const int* const first = algorithm::kMembers + team.first;
+      if (first[0] / near != first[team.count - 1] / near)
+        fail("peers", "ranks whose sums a switch makes are on several nodes");
+      if (kBySwitch && team.count != near)
+        fail("multimem", "the switch joins other ranks than those whose sums it makes");
+    }
+  }
+
   // Scratch, counters and outboxes, at the same offsets in all ranks.
   void make_window() {
     long scratch = 0, counters = 0;
@@ -139,6 +161,7 @@ class Machine {
     require(ncclCommWindowRegister(comm_, window_memory_, size, &memory.window, NCCL_WIN_COLL_SYMMETRIC),
             "ncclCommWindowRegister");
     ncclDevCommRequirements requirements = no_requirements();
+    requirements.lsaMultimem = kBySwitch;
 #ifdef CHORALE_GIN
     if (far) {
       requirements.ginForceEnable = true;

@@ -360,6 +360,7 @@ std::optional<Fault> excess(const std::vector<Gpu>& gpus, int most_operations) {
       limit(gpus[n].blocks[b].operations.size(), most_operations, "operations");
       limit(gpus[n].blocks[b].channels.size(), kMostChannels, "channels");
       limit(gpus[n].blocks[b].remotes.size(), kMostChannels, "buffers of peers");
+      limit(gpus[n].blocks[b].switches.size(), kMostChannels, "switch channels");
     }
   return fault;
 }
@@ -386,6 +387,10 @@ int position(const std::vector<T>& all, const T& one) {
 Json place_json(const PlanPlace& place, int size, const Gpu& gpu, const Threadblock& block) {
   if (place.role.where == Where::Local)
     return {{"type", letter_of(place.buffer)}, {"index", place.index}, {"size", size}};
+  if (place.role.where == Where::Switch) {
+    const int group = position(gpu.groups, {place.buffer, place.ranks});
+    return {{"switch_channel_id", position(block.switches, group)}, {"index", place.index}, {"size", size}};
+  }
   const int remote = position(gpu.remotes, {place.ranks[0], place.buffer});
   return {{"buffer_id", position(block.remotes, remote)}, {"index", place.index}, {"size", size}};
 }
@@ -409,10 +414,17 @@ Json operation_json(const Operation& op, const Gpu& gpu, const Threadblock& bloc
         channels.push_back(channel_to(each.ranks[0], gpu, block));
     }
   if (!channels.empty()) json["channel_ids"] = channels;
-  const auto far = [](const PlanPlace& each) { return each.role.where == Where::Remote; };
-  if (!channels.empty() || std::ranges::any_of(op.from, far) || std::ranges::any_of(op.to, far))
+  const auto any = [&op](Where where) {
+    const auto there = [where](const PlanPlace& each) { return each.role.where == where; };
+    return std::ranges::any_of(op.from, there) || std::ranges::any_of(op.to, there);
+  };
+  if (any(Where::Switch))
+    json["channel_type"] = "switch";
+  else if (!channels.empty() || any(Where::Remote))
     json["channel_type"] = "memory";
-  if (op.shape != nullptr && !op.shape->pairs && op.from.size() > 1) json["reduce_op"] = "sum";
+  const bool sum_of_switch = !op.from.empty() && op.from.front().role.where == Where::Switch;
+  if (sum_of_switch || (op.shape != nullptr && !op.shape->pairs && op.from.size() > 1))
+    json["reduce_op"] = "sum";
   return json;
 }
 
@@ -421,6 +433,8 @@ Json block_json(std::size_t id, const Gpu& gpu, const Threadblock& block) {
   for (const Operation& op : block.operations) operations.push_back(operation_json(op, gpu, block));
   if (!block.channels.empty())
     channels.push_back({{"channel_type", "memory"}, {"channel_ids", block.channels}});
+  if (!block.switches.empty())
+    channels.push_back({{"channel_type", "switch"}, {"channel_ids", block.switches}});
   if (!block.remotes.empty())
     remotes.push_back({{"access_channel_type", "memory"}, {"remote_buffer_ids", block.remotes}});
   return {{"id", id}, {"ops", operations}, {"channels", channels}, {"remote_buffer_refs", remotes}};
@@ -430,6 +444,11 @@ Json gpu_json(std::size_t id, const Gpu& gpu, const Gpu& most) {
   Json blocks = Json::array(), channels = Json::array(), remotes = Json::array();
   for (const Threadblock& block : gpu.blocks) blocks.push_back(block_json(blocks.size(), gpu, block));
   if (!gpu.peers.empty()) channels.push_back({{"channel_type", "memory"}, {"connected_to", gpu.peers}});
+  for (const Group& group : gpu.groups)
+    channels.push_back(
+        {{"channel_type", "switch"},
+         {"buffer_type", letter_of(group.buffer)},
+         {"rank_groups", Json::array({{{"size", group.ranks.size()}, {"ranks", group.ranks}}})}});
   for (const auto& [rank, buffer] : gpu.remotes)
     remotes.push_back(
         {{"rank", rank}, {"type", letter_of(buffer)}, {"access_channel_types", Json::array({"memory"})}});

@@ -63,6 +63,7 @@ struct Operation {
 struct Group {
   Buffer buffer = Buffer::Input;
   std::vector<Rank> ranks = {};
+  bool operator==(const Group&) const = default;
 };
 
 struct Threadblock {
@@ -94,7 +95,7 @@ struct Plan {
   std::vector<Gpu> gpus = {};
 };
 
-// JSON text of a plan that has memory channels alone, and no barriers, semaphores, groups or pipelines.
+// JSON text of a plan that has no barriers, semaphores, groups of thread blocks or pipelines.
 //
 // The loader divides by the numbers of chunks of both buffers, on every rank. So a rank that has no input or
 // output is given as many chunks as the rank that has most, and "root", which the loader does not read, says

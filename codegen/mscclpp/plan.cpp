@@ -40,6 +40,7 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
       .double_scratch = false,
       .shared_counters = true,
       .by_steps = true,
+      .switches = true,
       .has = [](Rank n, const DataOperation& op) { return mscclpp::shape_for(n, op) != nullptr; },
       .excess = [most = options.most_operations](
                     const PeerProgram& lane) { return mscclpp::excess(mscclpp::plan_of(lane).gpus, most); },

@@ -336,24 +336,21 @@ class Translator {
           arrive = true;
         }
     if (arrive) sync();
-    const auto slots = [&](const PlanPlace& place) {
-      std::vector<DataPlace> slots;
-      for (Rank n : place.ranks)
-        slots.push_back({{place.buffer, pieces_.range(op, place, pipeline, unit).first}, n});
-      return slots;
-    };
-    const auto append = [](std::vector<DataPlace>& all, const std::vector<DataPlace>& some) {
-      all.insert(all.end(), some.begin(), some.end());
+    const auto slot_of = [&](const PlanPlace& place) {
+      const Slot slot{place.buffer, pieces_.range(op, place, pipeline, unit).first};
+      return place.role.where == Where::Switch && place.ranks.size() > 1
+                 ? DataPlace{slot, -1, team(place.ranks)}
+                 : DataPlace{slot, place.ranks.front()};
     };
     const int count = pieces_.range(op, op.from[0], pipeline, unit).count;
     if (op.shape->pairs) {
       for (std::size_t i = 0; i < op.from.size(); ++i)
         put({.opcode = PeerOpcode::Move,
-             .does = {.from = slots(op.from[i]), .to = slots(op.to[i]), .count = count}});
+             .does = {.from = {slot_of(op.from[i])}, .to = {slot_of(op.to[i])}, .count = count}});
     } else {
       PeerInstruction move{.opcode = PeerOpcode::Move, .does = {.count = count}};
-      for (const PlanPlace& place : op.from) append(move.does.from, slots(place));
-      for (const PlanPlace& place : op.to) append(move.does.to, slots(place));
+      for (const PlanPlace& place : op.from) move.does.from.push_back(slot_of(place));
+      for (const PlanPlace& place : op.to) move.does.to.push_back(slot_of(place));
       put(std::move(move));
     }
     bool leave = false;
@@ -367,6 +364,14 @@ class Translator {
             throw InputError(op.where, op.name + ": stores packets twice at one offset in a launch",
                              "their flags are the same: give them other offsets");
         }
+  }
+
+  int team(const std::vector<Rank>& ranks) {
+    Teams& teams = result_.program.teams;
+    const auto at = std::ranges::find(teams, ranks);
+    if (at != teams.end()) return static_cast<int>(at - teams.begin());
+    teams.push_back(ranks);
+    return static_cast<int>(teams.size()) - 1;
   }
 
   // By their first pieces: the borders that packet_stretches() has put between the first piece and the last.

@@ -2,7 +2,7 @@
 // (src/core/executor, src/core/include/execution_kernel.hpp):
 //
 //   put get copy re res rre rres       a Move; re and rre store at home only, res and rres at peers too
-//   glres, gstore                      a Move from, and to, all ranks of the switch channel's group
+//   glres, gstore                      a Move from, and to, the team that is the switch channel's group
 //   signal, rlxsignal, wait, rlxwait   a Signal or Wait for each channel. The k-th channel of rank a to rank
 //                                      b ends in the k-th of b to a; each end is a counter of its rank, and
 //                                      the i-th wait is for its value i

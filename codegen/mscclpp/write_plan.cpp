@@ -14,11 +14,13 @@ namespace chorale::mscclpp {
 namespace {
 
 Role role_of(Rank n, const DataPlace& place) {
+  if (place.team >= 0) return {Where::Switch};
   return {place.rank < 0 || place.rank == n ? Where::Local : Where::Remote};
 }
 
 // Where it is, or where it now has been added.
-int index_in(std::vector<std::pair<Rank, Buffer>>& all, const std::pair<Rank, Buffer>& one) {
+template <typename T>
+int index_in(std::vector<T>& all, const T& one) {
   const auto at = std::ranges::find(all, one);
   if (at != all.end()) return static_cast<int>(at - all.begin());
   all.push_back(one);
@@ -38,7 +40,7 @@ class PlanWriter {
  public:
   explicit PlanWriter(const PeerProgram& program) : program_(program) {
     for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
-      if (i.opcode != PeerOpcode::Signal) return;
+      if (i.opcode != PeerOpcode::Signal || i.team >= 0) return;
       raisers_[{i.rank, i.counter}] = n;
       if (i.relaxed) relaxed_.insert({i.rank, i.counter, i.value});
     });
@@ -92,6 +94,7 @@ class PlanWriter {
       case PeerOpcode::Move:
         return move(i);
       case PeerOpcode::Signal:
+        if (i.team >= 0) return refuse(i, "MSCCL++ signals to one rank at a time");
         if (i.rank == rank_) return refuse(i, "MSCCL++ has channels between ranks alone");
         return talk(i.relaxed ? "rlxsignal" : "signal", channel(i.rank, {i.rank, i.counter}));
       case PeerOpcode::Wait:
@@ -113,8 +116,13 @@ class PlanWriter {
   // A remote place is named by its buffer, of which a GPU lists those that any of its blocks reaches.
   PlanPlace named(const DataPlace& place) {
     const Role role = role_of(rank_, place);
+    if (role.where == Where::Switch) {
+      const std::vector<Rank>& team = program_.teams[place.team];
+      add_once(block().switches, index_in(gpu().groups, Group{place.slot.buffer, team}));
+      return {.role = role, .buffer = place.slot.buffer, .ranks = team, .index = place.slot.index};
+    }
     if (role.where == Where::Remote)
-      add_once(block().remotes, index_in(gpu().remotes, {place.rank, place.slot.buffer}));
+      add_once(block().remotes, index_in(gpu().remotes, std::pair{place.rank, place.slot.buffer}));
     return {.role = role,
             .buffer = place.slot.buffer,
             .ranks = {role.where == Where::Remote ? place.rank : rank_},

@@ -111,7 +111,7 @@ std::map<int, Ends> ends_of(const std::vector<Events>& ranks) {
       if (event.does.sends) {
         ends.from = n, ends.send = e;
       } else {
-        ends.to = n, ends.recv = e;
+        ends.to = n, ends.recv = e, ends.count = event.does.count;
       }
     }
   return result;
@@ -136,7 +136,7 @@ bool follows(const DataOperation& next, const DataOperation& first, int pieces) 
 
 // Of the messages between two ranks in a step, in the order in which they land, each joins the one before it
 // if operands and results follow each other at both ends: then it is one message of more chunks.
-void merge_messages(std::vector<Events>& ranks, int pieces) {
+void merge_messages(std::vector<Events>& ranks, int pieces, const std::set<int>& apart) {
   // Slots that several messages of a step are added to keep them apart.
   std::vector<std::map<std::pair<int, Slot>, int>> arrivals(ranks.size());
   for (std::size_t n = 0; n < ranks.size(); ++n)
@@ -145,7 +145,8 @@ void merge_messages(std::vector<Events>& ranks, int pieces) {
         for (const Slot& slot : slots_of(event.does.to, event.does.count)) ++arrivals[n][{event.step, slot}];
   std::map<std::tuple<int, Rank, Rank>, std::vector<Ends>> together;
   for (const auto& [message, ends] : ends_of(ranks))
-    together[{ranks[ends.from][ends.send].step, ends.from, ends.to}].push_back(ends);
+    if (!apart.contains(message))
+      together[{ranks[ends.from][ends.send].step, ends.from, ends.to}].push_back(ends);
   for (auto& [where, messages] : together) {
     std::ranges::sort(messages, {}, [&](const Ends& m) {
       return std::pair{ranks[m.to][m.recv].does.to[0], ranks[m.from][m.send].does.from[0]};

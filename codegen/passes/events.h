@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "ir/program.h"
@@ -18,6 +19,7 @@ struct Event {
   int message = -1;  // -1: local
   int channel = 0;
   bool gone = false;  // merged into, or fused with, another one
+  bool late = false;  // follows all of the step before its own
 };
 
 using Events = std::vector<Event>;  // of one rank
@@ -26,6 +28,7 @@ using Events = std::vector<Event>;  // of one rank
 struct Ends {
   Rank from = -1, to = -1;
   int send = -1, recv = -1;  // events of these ranks
+  int count = 1;             // chunks
 };
 
 std::map<int, Ends> ends_of(const std::vector<Events>&);
@@ -34,8 +37,9 @@ std::map<int, Ends> ends_of(const std::vector<Events>&);
 // wanted. In each step sends come first.
 Events completed(const RankProgram&);
 
-// Consecutive chunks with the same source and destination in one step become one message.
-void merge_messages(std::vector<Events>&, int pieces);
+// Consecutive chunks with the same source and destination in one step become one message, but for those that
+// stay `apart`.
+void merge_messages(std::vector<Events>&, int pieces, const std::set<int>& apart = {});
 
 // All slots of these operands, each the first of `count`.
 std::vector<Slot> slots_of(const std::vector<DataPlace>&, int count);

@@ -25,18 +25,20 @@ std::vector<DataPlace> consecutive(const DataPlace& first, int count) {
 }
 
 // A send is a store into the receiver's mailbox, a receive a load from it: the mailbox is one more source,
-// the first.
-Hop hop_of(Rank n, const Event& event, const Mailboxes& mail) {
+// the first. Of a sum by a switch the mailboxes are the team's.
+Hop hop_of(Rank n, const Event& event, const Mailboxes& mail, const Switched& switched) {
   Hop hop{.move = event.does, .turn = event.does.sends ? event.step : event.step + 1};
   for (std::vector<DataPlace>* places : {&hop.move.from, &hop.move.to})
     for (DataPlace& place : *places) place.rank = n;
   if (hop.move.sends) {
-    hop.brings = {event.message};
-    hop.move.to = {mail.at.at(event.message)};
+    const auto all = switched.brought.find(event.message);
+    hop.brings = all == switched.brought.end() ? std::vector{event.message} : all->second;
+    hop.move.to = {mail.at.at(event.message).to};
   }
   if (hop.move.takes) {
-    hop.takes = event.message;
-    hop.move.from.insert(hop.move.from.begin(), mail.at.at(event.message));
+    const SwitchUse* const use = switched.use(event.message);
+    hop.takes = use != nullptr && use->sum ? use->messages : std::vector{event.message};
+    hop.move.from.insert(hop.move.from.begin(), mail.at.at(event.message).from);
   }
   hop.move.takes = hop.move.sends = false;
   return hop;
@@ -45,22 +47,36 @@ Hop hop_of(Rank n, const Event& event, const Mailboxes& mail) {
 }  // namespace
 
 // Behind the scratch that a rank has already: a mailbox is as long as its message.
-Mailboxes mailboxes_of(const Program& program, const std::vector<Events>& ranks) {
-  Mailboxes mail;
-  for (const RankProgram& rank : program.ranks) mail.scratch.push_back(rank.scratch_chunks);
-  for (const auto& [message, ends] : ends_of(ranks)) {
-    mail.at[message] = {{Buffer::Scratch, mail.scratch[ends.to]}, ends.to};
-    mail.scratch[ends.to] += ranks[ends.to][ends.recv].does.count;
+Mailboxes mailboxes_of(std::vector<int> scratch, const std::map<int, Ends>& all_ends,
+                       const Switched& switched) {
+  Mailboxes mail{.scratch = std::move(scratch)};
+  for (const auto& [message, ends] : all_ends) {
+    if (const SwitchUse* const use = switched.use(message)) {
+      const Slot slot{Buffer::Scratch, switched.slots[switched.use_of.at(message)]};
+      const DataPlace of_team{slot, -1, use->team};
+      mail.at[message] = use->sum ? Mailboxes::Mailbox{{slot, ends.from}, of_team}
+                                  : Mailboxes::Mailbox{of_team, {slot, ends.to}};
+      continue;
+    }
+    const DataPlace here{{Buffer::Scratch, mail.scratch[ends.to]}, ends.to};
+    mail.at[message] = {here, here};
+    mail.scratch[ends.to] += ends.count;
+  }
+  // A slot of a team lies at one offset in both copies of the scratch.
+  for (const std::vector<Rank>& team : switched.teams) {
+    int most = 0;
+    for (const Rank n : team) most = std::max(most, mail.scratch[n]);
+    for (const Rank n : team) mail.scratch[n] = most;
   }
   return mail;
 }
 
 // In the order of the events, on which fuse and drop_dead_stores rely.
-std::vector<Hops> hops_of(const std::vector<Events>& ranks, const Mailboxes& mail) {
+std::vector<Hops> hops_of(const std::vector<Events>& ranks, const Mailboxes& mail, const Switched& switched) {
   std::vector<Hops> result(ranks.size());
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
     for (const Event& event : ranks[n])
-      if (!event.gone) result[n].push_back(hop_of(n, event, mail));
+      if (!event.gone) result[n].push_back(hop_of(n, event, mail, switched));
   return result;
 }
 
@@ -85,7 +101,7 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
       both.to.push_back(hop.move.to.front());
       if (!has(both)) continue;
       hops[maker].move = std::move(both);
-      hops[maker].brings.push_back(hop.brings.front());
+      hops[maker].brings.insert(hops[maker].brings.end(), hop.brings.begin(), hop.brings.end());
       hop.gone = true;
       continue;
     }
@@ -95,41 +111,65 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
   std::erase_if(hops, [](const Hop& hop) { return hop.gone; });
 }
 
-void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
+// A sum with a later copy of its result, which no hop overwrites in between. The copy is turned round, and is
+// made at once, so that what reads the result before the copy was due finds it.
+void store_sums_to_all(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
+  const auto of_team = [](const DataPlace& place) { return place.team >= 0; };
+  for (int s = 0; s < std::ssize(hops); ++s) {
+    if (!of_team(hops[s].move.from.front()) || has(hops[s].move)) continue;
+    const DataPlace result = hops[s].move.to.front();
+    for (int c = s + 1; c < std::ssize(hops); ++c) {
+      Hop& copy = hops[c];
+      if (of_team(copy.move.to.front()) && copy.move.from == std::vector{result}) {
+        const DataPlace stored = copy.move.to.front();
+        hops[s].move.to.front() = stored;
+        std::swap(hops[s].brings, copy.brings);
+        copy.turn = hops[s].turn;
+        copy.move.to = {result};
+        copy.move.from = {{stored.slot, result.rank}};
+        std::rotate(hops.begin() + s + 1, hops.begin() + c, hops.begin() + c + 1);
+        break;
+      }
+      if (std::ranges::count(copy.move.to, result) > 0) break;
+    }
+  }
+}
+
+void drop_dead_stores(Hops& hops, const Teams& teams, const std::function<bool(const DataOperation&)>& has) {
   // One pass from the end: what is dead after a hop, and not read by it, is dead before it.
   std::set<DataPlace> dead;  // at this point they are not read before they are stored again
   const auto is_dead = [&](const DataPlace& slot) { return dead.contains(slot); };
   // Backwards. Output is wanted at the end, scratch is not.
   for (const Hop& hop : hops)
     for (const std::vector<DataPlace>* all : {&hop.move.from, &hop.move.to})
-      for (const DataPlace& slot : accessed(*all, hop.move.count))
+      for (const DataPlace& slot : accessed(*all, hop.move.count, teams))
         if (slot.slot.buffer == Buffer::Scratch) dead.insert(slot);
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
-    const std::vector<DataPlace> stored = consecutive(hop->move.to.front(), hop->move.count);
+    const std::set<DataPlace> stored = accessed({hop->move.to.front()}, hop->move.count, teams);
     DataOperation less = hop->move;
     less.to.erase(less.to.begin());
     if (!less.to.empty() && std::ranges::all_of(stored, is_dead) && has(less))
       hop->move = std::move(less);
     else
       dead.insert(stored.begin(), stored.end());
-    for (const DataPlace& slot : accessed(hop->move.from, hop->move.count)) dead.erase(slot);
+    for (const DataPlace& slot : accessed(hop->move.from, hop->move.count, teams)) dead.erase(slot);
   }
 }
 
 // Slots that nothing writes (most inputs) join no parts: they are only read.
-int find_parts(std::vector<Hops>& ranks) {
+int find_parts(std::vector<Hops>& ranks, const Teams& teams) {
   std::vector<Hop*> all;
   std::set<DataPlace> written;
   for (Hops& hops : ranks)
     for (Hop& hop : hops) {
       all.push_back(&hop);
-      written.merge(accessed(hop.move.to, hop.move.count));
+      written.merge(accessed(hop.move.to, hop.move.count, teams));
     }
   DisjointSets joined(static_cast<int>(all.size()));  // the first hop stands for all
   std::map<DataPlace, int> first;                     // hop that touches a slot
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
     for (const std::vector<DataPlace>* places : {&all[h]->move.from, &all[h]->move.to})
-      for (const DataPlace& slot : accessed(*places, all[h]->move.count))
+      for (const DataPlace& slot : accessed(*places, all[h]->move.count, teams))
         if (written.contains(slot)) joined.join(h, first.try_emplace(slot, h).first->second);
   int parts = 0;
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
@@ -137,10 +177,11 @@ int find_parts(std::vector<Hops>& ranks) {
   return parts;
 }
 
-std::set<DataPlace> accessed(const std::vector<DataPlace>& firsts, int count) {
+std::set<DataPlace> accessed(const std::vector<DataPlace>& firsts, int count, const Teams& teams) {
   std::set<DataPlace> result;
   for (const DataPlace& first : firsts)
-    for (const DataPlace& slot : consecutive(first, count)) result.insert(slot);
+    for (const DataPlace& one : single_places(teams, first))
+      for (const DataPlace& slot : consecutive(one, count)) result.insert(slot);
   return result;
 }
 
@@ -152,6 +193,8 @@ namespace {
 // Wait came since.
 class BlockWriter {
  public:
+  explicit BlockWriter(const Teams& teams) : teams_(teams) {}
+
   void wait(int counter, int value, int lag) {
     block_.instructions.push_back(
         {.opcode = PeerOpcode::Wait, .counter = counter, .value = value, .lag = lag});
@@ -159,7 +202,8 @@ class BlockWriter {
   }
 
   void move(const DataOperation& move) {
-    const std::set<DataPlace> from = accessed(move.from, move.count), to = accessed(move.to, move.count);
+    const std::set<DataPlace> from = accessed(move.from, move.count, teams_),
+                              to = accessed(move.to, move.count, teams_);
     if (waited_ || meet(stored_, from) || meet(stored_, to) || meet(loaded_, to)) sync();
     block_.instructions.push_back({.opcode = PeerOpcode::Move, .does = move});
     loaded_.insert(from.begin(), from.end());
@@ -187,6 +231,7 @@ class BlockWriter {
     waited_ = false;
   }
 
+  const Teams& teams_;
   PeerBlock block_ = {};
   std::set<DataPlace> stored_ = {}, loaded_ = {};  // since the threads met
   bool waited_ = false;
@@ -259,14 +304,28 @@ class LaneWriter {
     return {.to = ends.to, .from = ends.from, .message = message};
   }
 
-  // The key of a counter: without the message where all of a pair share one.
+  // Copies that a switch makes, of which it tells all at once; null: none.
+  const SwitchUse* told_by_switch(const News& news) const {
+    const SwitchUse* const use = news.message < 0 ? nullptr : work_.switched.use(news.message);
+    return use != nullptr && !use->sum && work_.options.team_signals ? use : nullptr;
+  }
+
+  // The key of a counter: without the message where all of a pair share one, without the receiver where a
+  // switch tells all of them.
   News counted_with(News news) const {
+    if (const SwitchUse* const use = told_by_switch(news))
+      return {.from = news.from, .message = use->messages.front()};
     if (work_.options.shared_counters) news.message = -1;
     return news;
   }
+  // That of a team has one number at all its ranks.
   void number(const News& news) {
-    int& next = lane_.ranks[news.to].counters;
-    if (counters_.try_emplace(counted_with(news), next).second) ++next;
+    const SwitchUse* const use = told_by_switch(news);
+    const std::vector<Rank> owners = use == nullptr ? std::vector{news.to} : lane_.teams[use->team];
+    int next = 0;
+    for (const Rank n : owners) next = std::max(next, lane_.ranks[n].counters);
+    if (!counters_.try_emplace(counted_with(news), next).second) return;
+    for (const Rank n : owners) lane_.ranks[n].counters = next + 1;
   }
   int counter(const News& news) const { return counters_.at(counted_with(news)); }
 
@@ -274,14 +333,14 @@ class LaneWriter {
   // their signals are sent together.
   bool together(const Hop& hop, const Hop& next) const {
     if (work_.options.by_steps) return hop.turn == next.turn;
-    return hop.takes < 0 && next.takes < 0 && !next.brings.empty();
+    return hop.takes.empty() && next.takes.empty() && !next.brings.empty();
   }
 
   void add_groups(const std::vector<const Hop*>& hops, std::vector<Group>& groups) const {
     const Hop* last = nullptr;
     for (const Hop* hop : hops) {
       if (last == nullptr || !together(*last, *hop)) groups.emplace_back();
-      if (hop->takes >= 0) groups.back().awaits.push_back(coming(hop->takes));
+      for (const int message : hop->takes) groups.back().awaits.push_back(coming(message));
       for (const int message : hop->brings) groups.back().tells.push_back(coming(message));
       groups.back().hops.push_back(hop);
       last = hop;
@@ -296,8 +355,10 @@ class LaneWriter {
     for (const News& news : group.tells) {
       PeerInstruction*& signal = told[counted_with(news)];
       if (signal == nullptr) {
+        const SwitchUse* const use = told_by_switch(news);
         signal = &group.signals.emplace_back(PeerInstruction{.opcode = PeerOpcode::Signal,
-                                                             .rank = news.to,
+                                                             .rank = use ? -1 : news.to,
+                                                             .team = use ? use->team : -1,
                                                              .counter = counter(news),
                                                              .value = ++raised_[counted_with(news)]});
         if (news.message >= 0)
@@ -311,15 +372,17 @@ class LaneWriter {
     }
   }
 
+  // What a switch does is about no slot of one receiver.
   DataOperation about(int message) const {
     const DataOperation& move = made_by_.at(message)->move;
-    return {.to = {work_.mail.at.at(message)}, .count = move.count, .piece = move.piece};
+    if (work_.switched.use(message)) return {};
+    return {.to = {work_.mail.at.at(message).to}, .count = move.count, .piece = move.piece};
   }
 
   // A counter is awaited only beyond what the block has awaited already, and at once for the largest value
   // that a group needs. Mailboxes with a second copy wait for the launch before the last (lag 2).
   PeerBlock block(const std::vector<Group>& groups) const {
-    BlockWriter writer;
+    BlockWriter writer(lane_.teams);
     std::map<int, int> awaited;  // by counter: its value
     for (const Group& group : groups) {
       std::map<int, int> wanted;  // likewise

@@ -81,7 +81,8 @@ template <>
 Verification<PeerProgram> try_lower(const Verified<Schedule>& schedule, const LoweringOptions& options) {
   Verification<Program> program = try_lower(schedule, options);
   if (!program.accepted) return {.fault = std::move(program.fault)};
-  return try_to_peers(*program.accepted, options.peers);
+  return try_to_peers(*program.accepted, options.peers,
+                      options.peers.switches ? switch_uses(schedule) : SwitchUses{});
 }
 
 template <typename Form>

@@ -36,6 +36,8 @@ struct PeerOptions {
   bool shared_counters = false;
   // The signals of a rank in a step are combined, and so are its waits: fewer instructions, and more waiting.
   bool by_steps = false;
+  bool switches = false;      // what a switch can do is left to it (codegen/passes/by_switch.h)
+  bool team_signals = false;  // one Signal for all that a switch copies to
   // Does the target have such a Move, of that rank? Empty: any. Fusion keeps to it.
   std::function<bool(Rank, const DataOperation&)> has = {};
   // The excess of a program of one block per rank over the target's limits, "a block with ...", and at which

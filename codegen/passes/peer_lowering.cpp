@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -79,7 +80,7 @@ PeerDraft shared_out(PeerWork& work) {
     PeerProgram program = {};
     std::map<Rank, int> too_much = {};  // hops of a part there
   };
-  std::vector<std::map<Rank, int>> hops(find_parts(work.hops));  // by part
+  std::vector<std::map<Rank, int>> hops(find_parts(work.hops, work.switched.teams));  // by part
   for (Rank n = 0; n < static_cast<int>(work.hops.size()); ++n)
     for (const Hop& hop : work.hops[n]) ++hops[hop.part][n];
   std::vector<Lane> lanes;
@@ -117,24 +118,41 @@ PeerDraft shared_out(PeerWork& work) {
 }
 
 PeerDraft draft_of(const Collective& collective, const Program& program, const PeerOptions& options,
-                   bool merged) {
+                   const SwitchUses& by_switch, bool merged) {
   std::vector<Events> ranks;
   for (const RankProgram& rank : program.ranks) ranks.push_back(completed(rank));
   if (program.in_place) name_places(collective, program, ranks);
-  if (merged) merge_messages(ranks, program.chunks_per_block);
-  PeerWork work{.options = options, .ends = ends_of(ranks), .mail = mailboxes_of(program, ranks)};
-  work.hops = hops_of(ranks, work.mail);
+  std::set<int> apart;
+  for (const SwitchUse& use : by_switch.uses) apart.insert(use.messages.begin(), use.messages.end());
+  if (merged) merge_messages(ranks, program.chunks_per_block, apart);
+  PeerWork work{.options = options, .ends = ends_of(ranks)};
+  std::vector<int> scratch;
+  for (const RankProgram& rank : program.ranks) scratch.push_back(rank.scratch_chunks);
+  work.switched = use_switches(by_switch, ranks, work.ends, scratch);
+  work.mail = mailboxes_of(std::move(scratch), work.ends, work.switched);
+  work.hops = hops_of(ranks, work.mail, work.switched);
+  SwitchUses rest{.teams = by_switch.teams};
+  std::set<int> refused;
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
     const auto has = [&](const DataOperation& op) { return !options.has || options.has(n, op); };
+    store_sums_to_all(work.hops[n], has);
+    for (const Hop& hop : work.hops[n])
+      if (hop.move.from.front().team >= 0 && !has(hop.move)) refused.insert(hop.takes.front());
     fuse(work.hops[n], has);
-    drop_dead_stores(work.hops[n], has);
+    drop_dead_stores(work.hops[n], work.switched.teams, has);
+  }
+  if (!refused.empty()) {
+    std::ranges::copy_if(by_switch.uses, std::back_inserter(rest.uses),
+                         [&](const SwitchUse& use) { return !refused.contains(use.messages.front()); });
+    return draft_of(collective, program, options, rest, merged);
   }
   work.frame = {.name = program.name,
                 .collective = collective.kind,
                 .chunks_per_block = program.chunks_per_block,
                 .in_place = program.in_place,
                 .double_scratch = options.double_scratch,
-                .epilogue = program.epilogue};
+                .epilogue = program.epilogue,
+                .teams = work.switched.teams};
   for (std::size_t n = 0; n < ranks.size(); ++n)
     work.frame.ranks.push_back({.input_chunks = program.ranks[n].input_chunks,
                                 .output_chunks = program.ranks[n].output_chunks,
@@ -145,11 +163,21 @@ PeerDraft draft_of(const Collective& collective, const Program& program, const P
 
 }  // namespace
 
-Verification<PeerProgram> try_to_peers(const Verified<Program>& program, const PeerOptions& options) {
-  PeerDraft draft = draft_of(program.collective(), *program, options, true);
-  if (draft.fault) draft = draft_of(program.collective(), *program, options, false);
+PeerOptions peers_for_kernel() {
+  return {.switches = true, .team_signals = true};
+}
+
+// Sums in an order of the switch's own may be such that ranks do not agree, and sums that one rank makes for
+// others such that ranks wait for each other; then each is made by its rank.
+Verification<PeerProgram> try_to_peers(const Verified<Program>& program, const PeerOptions& options,
+                                       const SwitchUses& by_switch) {
+  PeerDraft draft = draft_of(program.collective(), *program, options, by_switch, true);
+  if (draft.fault) draft = draft_of(program.collective(), *program, options, by_switch, false);
   if (draft.fault) return {.fault = std::move(draft.fault)};
   Verification<PeerProgram> result = verify(program, std::move(draft.program));
+  const auto is = [&](Fault::Kind kind) { return result.fault && result.fault->kind == kind; };
+  if (!by_switch.uses.empty() && (is(Fault::Kind::Order) || is(Fault::Kind::Deadlock)))
+    return try_to_peers(program, options);
   if (result.fault) throw std::logic_error("to_peers: " + result.fault->words);
   return result;
 }

@@ -11,6 +11,9 @@
 // locally only if it is used there. Consecutive chunks with the same source and destination are one message,
 // unless they belong together so and are too much for a block.
 //
+// What a switch does (codegen/passes/by_switch.h) has mailboxes in all memories of its team, at one offset, and
+// is one load or one store there.
+//
 // Launches: a mailbox may be stored into when what it had has been read. Receivers signal that to their
 // senders, either when a launch ends, for the one after the next (scratch is double then, and a sender may
 // run a launch ahead), or when a launch begins.
@@ -20,6 +23,7 @@
 // a rank need each other.
 #pragma once
 
+#include "codegen/passes/by_switch.h"
 #include "codegen/passes/options.h"
 #include "ir/peer_program.h"
 #include "ir/program.h"
@@ -27,8 +31,12 @@
 
 namespace chorale {
 
+// The options for our kernel, which leaves to switches what they can do.
+PeerOptions peers_for_kernel();
+
 // The result has been accepted by semantics/verify_peers; none if there is an excess that no number of blocks
 // removes.
-Verification<PeerProgram> try_to_peers(const Verified<Program>&, const PeerOptions& = {});
+Verification<PeerProgram> try_to_peers(const Verified<Program>&, const PeerOptions& = {},
+                                       const SwitchUses& = {});
 
 }  // namespace chorale

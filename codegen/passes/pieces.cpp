@@ -18,30 +18,37 @@ namespace {
 // block: so one number is enough for an operation, and one for each scratch slot that it fills.
 class HeldPieces {
  public:
-  explicit HeldPieces(int pieces) : pieces_(pieces) {}
+  explicit HeldPieces(int pieces, Teams teams = {}) : pieces_(pieces), teams_(std::move(teams)) {}
 
   // Of the operation of a rank; `taken` is the piece of the message that it takes, if known.
   void find(DataOperation& op, Rank n, int taken = -1) {
     int piece = taken;
     for (const std::vector<DataPlace>* places : {&op.from, &op.to})
-      for (const DataPlace& place : *places)
+      for (const DataPlace& place : single(*places))
         if (place.slot.buffer != Buffer::Scratch)
           piece = place.slot.index % pieces_;
         else if (const auto at = held_.find(of(place, n)); at != held_.end() && piece < 0)
           piece = at->second;
     op.piece = std::max(piece, 0);
-    for (const DataPlace& place : op.to)
+    for (const DataPlace& place : single(op.to))
       for (int k = 0; k < op.count && place.slot.buffer == Buffer::Scratch; ++k)
         held_[next_place(of(place, n), k)] = (op.piece + k) % pieces_;
   }
 
  private:
+  std::vector<DataPlace> single(const std::vector<DataPlace>& places) const {
+    std::vector<DataPlace> all;
+    for (const DataPlace& place : places)
+      for (const DataPlace& one : single_places(teams_, place)) all.push_back(one);
+    return all;
+  }
   static DataPlace of(DataPlace place, Rank n) {
     if (place.rank < 0) place.rank = n;
     return place;
   }
 
   const int pieces_;
+  const Teams teams_;
   std::map<DataPlace, int> held_ = {};  // in scratch
 };
 
@@ -74,7 +81,7 @@ void run_all(Program& program, Run may_run, Rest rest) {
 void find_pieces(PeerProgram& program) {
   std::vector<std::vector<int>> raised;  // by rank and counter
   for (const auto& rank : program.ranks) raised.emplace_back(rank.counters, 0);
-  HeldPieces held(program.chunks_per_block);
+  HeldPieces held(program.chunks_per_block, program.teams);
   const auto find = [&](Rank n, PeerInstruction& i) {
     if (i.opcode == PeerOpcode::Move) held.find(i.does, n);
   };
@@ -82,7 +89,8 @@ void find_pieces(PeerProgram& program) {
       program,
       [&](Rank n, const PeerBlock&, PeerInstruction& i, const std::vector<std::size_t>&) {
         if (i.opcode == PeerOpcode::Wait && raised[n][i.counter] < i.value) return false;
-        if (i.opcode == PeerOpcode::Signal) raised[i.rank][i.counter] = i.value;
+        if (i.opcode == PeerOpcode::Signal)
+          for (const Rank owner : signalled(program, i)) raised[owner][i.counter] = i.value;
         find(n, i);
         return true;
       },

@@ -16,12 +16,18 @@
 // data are moved by plain stores and loads, and there are no more barriers than the program has, but for one
 // at the beginning and one after each segment.
 //
+// What a switch does for a team (ir/peer_program.h) is asked of the memory, which has an address that stands
+// for all ranks of the team, or is done here value by value: on CPU threads, with all ranks on one GPU, and
+// where a GPU has no such switch. A stand-in adds in an order of its own at each rank, as a switch may, and
+// 16-bit floats as float32, rounded once.
+//
 // A message of any size is done in segments, so that scratch stays small: as many launches
 // (ir/peer_program.h) in a row. How many launches there were is kept in device memory, and counters only
 // rise; so the kernel may be launched again without any preparation, also by a CUDA graph.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ir/peer_rows.h"
 #include "ir/pieces.h"
@@ -36,6 +42,8 @@ struct PeerTables {
   const PeerPlaceRow* places = nullptr;
   const PeerBlockRow* blocks = nullptr;
   const PeerRankRow* ranks = nullptr;
+  const PeerTeamRow* teams = nullptr;
+  const int* members = nullptr;
   int all_ranks = 0;
   int pieces = 1;  // of a block of the collective
   bool double_scratch = false;
@@ -89,6 +97,7 @@ struct SharedMemory {
     return load_acquire(all_counters[rank] + counter);
   }
   static constexpr bool kCarries = false;  // what is stored is there
+  static constexpr bool kSwitch = false;   // no address stands for several ranks
 };
 
 // One launch, of all blocks that a device runs. Combine is Always or Given (runtime/device/elements.h).
@@ -170,7 +179,16 @@ class PeerKernel {
       const PeerRow row = tables_.rows[block.row + r];
       switch (row.kind) {
         case 0:
-          move(row);
+          for_tiles(row, [&](int c, std::int64_t begin, std::int64_t end, auto applies) {
+            move<decltype(applies)::value>(row, c, begin, end);
+          });
+          break;
+        case 4:
+          if constexpr (Memory::kSwitch) memory_.meet_aliases();
+          for_tiles(row, [&](int c, std::int64_t begin, std::int64_t end, auto applies) {
+            move_by_switch<decltype(applies)::value>(row, c, begin, end);
+          });
+          if constexpr (Memory::kSwitch) memory_.meet_aliases();
           break;
         case 1:
           if (team_.thread() == 0 && good) signal(row);
@@ -241,7 +259,8 @@ class PeerKernel {
 
   // The tiles of this slice, chunk by chunk. Which slice has an element follows from its position in the
   // chunk alone, so a later reader of the chunk, here or at a peer, finds it stored by its own slice.
-  CHORALE_DEVICE void move(const PeerRow& row) {
+  template <typename Move>
+  CHORALE_DEVICE void for_tiles(const PeerRow& row, Move move) {
     for (int c = 0; c < row.count; ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
       const std::int64_t elements = Pieces{length_, tables_.pieces}.length(piece);
@@ -250,13 +269,10 @@ class PeerKernel {
         const std::int64_t end = begin + shape_.tile < elements ? begin + shape_.tile : elements;
         if constexpr (kMayApply)
           if (row.position >= 0 && memory_.epilogue.applies()) {
-            if constexpr (Memory::Epilogue::kInterpreted)
-              move<0, 0, true>(row, c, begin, end);
-            else
-              move<true>(row, c, begin, end);
+            move(c, begin, end, std::true_type());
             continue;
           }
-        move<false>(row, c, begin, end);
+        move(c, begin, end, std::false_type());
       }
     }
   }
@@ -266,7 +282,9 @@ class PeerKernel {
   // where it takes 24 to 33.
   template <bool applies>
   CHORALE_DEVICE void move(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
-    if (row.from == 1 && row.to == 1)
+    if constexpr (applies && Memory::Epilogue::kInterpreted)
+      move<0, 0, applies>(row, c, begin, end);
+    else if (row.from == 1 && row.to == 1)
       move<1, 1, applies>(row, c, begin, end);
     else if (row.from == 2 && row.to == 1)
       move<2, 1, applies>(row, c, begin, end);
@@ -289,9 +307,17 @@ class PeerKernel {
   // nothing is ever set back.
   CHORALE_DEVICE void signal(const PeerRow& row) {
     const int counter = row.counter * shape_.slices + slice_;
+    const std::uint64_t value = launch_ * row.a_launch + row.value;
+    if (row.rank < 0) return signal_to_team(tables_.teams[-1 - row.rank], counter, value);
     if constexpr (Memory::kCarries)
       if (memory_.is_far(row.rank)) return carry(row, counter);
-    memory_.raise(row.rank, counter, launch_ * row.a_launch + row.value);
+    memory_.raise(row.rank, counter, value);
+  }
+  CHORALE_DEVICE void signal_to_team(const PeerTeamRow& team, int counter, std::uint64_t value) {
+    if constexpr (Memory::kSwitch)
+      memory_.add_one_to_all(counter);
+    else
+      for (int m = 0; m < team.count; ++m) memory_.raise(tables_.members[team.first + m], counter, value);
   }
 
   // What this slice has stored for the message, tile by tile; the counter goes up with the last one. Each
@@ -373,6 +399,84 @@ class PeerKernel {
       if constexpr (applies) value[0] = applied(row, c, i, value[0]);
       for (int k = 0; k < targets; ++k) to(k)[i] = value[0];
     }
+  }
+
+  // --- Teams. Units of 16 bytes: a chunk that ends inside of one is stored to its end by itself, and whole to
+  // a team, in whose scratch a slot has room for whole ones. As many loads are in flight as in other moves.
+  template <bool applies>
+  CHORALE_DEVICE void move_by_switch(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
+    constexpr int unit = 16 / sizeof(W), kTogether = Team::kTogether;
+    const std::int64_t stride = static_cast<std::int64_t>(team_.threads()) * unit;
+    for (std::int64_t i = begin + team_.thread() * unit; i < end; i += kTogether * stride) {
+      Wide value[kTogether], other[kTogether];
+      const auto each = [&](auto&& with) {
+        for (int t = 0; t < kTogether; ++t)
+          if (const std::int64_t at = i + t * stride; at < end)
+            with(t, at, static_cast<int>(end - at < unit ? end - at : unit));
+      };
+      each([&](int t, std::int64_t at, int count) { load(value[t], row, c, 0, at, count); });
+      for (int k = 1; k < row.from; ++k) {
+        each([&](int t, std::int64_t at, int count) { load(other[t], row, c, k, at, count); });
+        each([&](int t, std::int64_t, int) { combine_(value[t].element, other[t].element); });
+      }
+      if constexpr (applies)
+        each([&](int t, std::int64_t at, int count) {
+          for (int e = 0; e < count; ++e) value[t].element[e] = applied(row, c, at + e, value[t].element[e]);
+        });
+      for (int k = row.from; k < row.from + row.to; ++k)
+        each([&](int t, std::int64_t at, int count) { store(value[t], row, c, k, at, count); });
+    }
+  }
+
+  // The k-th place of the row. What is beyond `count` is no element, and is not looked at.
+  CHORALE_DEVICE void load(Wide& value, const PeerRow& row, int c, int k, std::int64_t at, int count) const {
+    const PeerPlaceRow from = tables_.places[row.places + k];
+    if (from.rank >= 0) return load(value, from, c, at, count);
+    const PeerTeamRow team = tables_.teams[-1 - from.rank];
+    if constexpr (Memory::kSwitch) {
+      memory_.template sum_of_all<Combine::kOp>(value, place(of_member(from, team, 0), c) + at);
+    } else {
+      using Sum = std::conditional_t<is_short<W>, float, W>;
+      Sum sum[16 / sizeof(W)];
+      const int own = tables_.blocks[block_].rank % team.count;
+      for (int m = 0; m < team.count; ++m) {
+        load(value, of_member(from, team, (own + m) % team.count), c, at, count);
+        Sum term[16 / sizeof(W)];
+        for (std::size_t e = 0; e < 16 / sizeof(W); ++e) term[e] = static_cast<Sum>(value.element[e]);
+        if (m > 0)
+          combine_(sum, term);
+        else
+          for (std::size_t e = 0; e < 16 / sizeof(W); ++e) sum[e] = term[e];
+      }
+      for (std::size_t e = 0; e < 16 / sizeof(W); ++e) value.element[e] = static_cast<W>(sum[e]);
+    }
+  }
+  CHORALE_DEVICE void load(Wide& value, const PeerPlaceRow& from, int c, std::int64_t at, int count) const {
+    const Source memory = source(from, c);
+    for (std::size_t e = 0; e < 16 / sizeof(W); ++e)
+      value.element[e] = static_cast<int>(e) < count ? memory[at + static_cast<std::int64_t>(e)] : W{};
+  }
+
+  CHORALE_DEVICE void store(const Wide& value, const PeerRow& row, int c, int k, std::int64_t at,
+                            int count) const {
+    const PeerPlaceRow to = tables_.places[row.places + k];
+    if (to.rank >= 0) return store(value, to, c, at, count);
+    const PeerTeamRow team = tables_.teams[-1 - to.rank];
+    if constexpr (Memory::kSwitch)
+      memory_.store_to_all(place(of_member(to, team, 0), c) + at, value);
+    else
+      for (int m = 0; m < team.count; ++m) store(value, of_member(to, team, m), c, at, count);
+  }
+  CHORALE_DEVICE void store(const Wide& value, const PeerPlaceRow& to, int c, std::int64_t at,
+                            int count) const {
+    W* const memory = stored(to, c) + at;
+    if (count == static_cast<int>(16 / sizeof(W)) && is_aligned(memory))
+      *reinterpret_cast<Wide*>(memory) = value;
+    else
+      for (int e = 0; e < count; ++e) memory[e] = value.element[e];
+  }
+  CHORALE_DEVICE PeerPlaceRow of_member(const PeerPlaceRow& at, const PeerTeamRow& team, int m) const {
+    return {tables_.members[team.first + m], at.buffer, at.index};
   }
 
   // Slices share a slot as they like here: all of it is there, and no other rank accesses it.

@@ -7,12 +7,16 @@
 // there, and the Signal that follows lists the slots to put (`to`, ir/peer_program.h). An outbox has the
 // layout of the peer's scratch, so a byte is put where it lay. A far counter is a GIN signal that goes up by
 // one each time, which is what a counter's values do in the order of its Signals.
+//
+// by_switch: a team is what NCCL has an address for, all ranks of the LSA team, and the switch copies, and adds
+// if sums_by_switch; else the kernel loads and stores value by value.
 #pragma once
 
 #include <nccl_device.h>
 
 #include "runtime/device/counters.h"
 #include "runtime/device/epilogue.h"
+#include "runtime/device/multimem.h"
 
 #if NCCL_VERSION_CODE >= 22807
 #define CHORALE_GIN 1
@@ -20,7 +24,7 @@
 
 namespace chorale {
 
-template <typename T, typename Function = NoFunction>
+template <typename T, typename Function = NoFunction, bool by_switch = false, bool sums_by_switch = false>
 struct NcclMemory {
   using User = T;
   using Work = T;
@@ -56,6 +60,31 @@ struct NcclMemory {
 #endif
     return load_acquire(static_cast<const std::uint64_t*>(ncclGetLocalPointer(window, counters_at)) +
                         counter);
+  }
+
+  static constexpr bool kSwitch = by_switch;
+  // Offsets are of elements of a scratch, and of a counter.
+  template <Combination op, typename Wide>
+  __device__ void sum_of_all(Wide& value, std::int64_t offset) const {
+    static_assert(
+        !sums_by_switch || switch_combines<op, T>,
+        "a switch does not combine these elements so: build 'peers', which does it by loads, or emit "
+        "a schedule that was searched with --switches-forward-only");
+    if constexpr (sums_by_switch)
+      switch_load<op, T>(value, everywhere(scratch_at + static_cast<std::size_t>(offset) * sizeof(T)));
+  }
+  template <typename Wide>
+  __device__ void store_to_all(std::int64_t offset, const Wide& value) const {
+    switch_store(everywhere(scratch_at + static_cast<std::size_t>(offset) * sizeof(T)), value);
+  }
+  __device__ void add_one_to_all(int counter) const {
+    switch_add_one(static_cast<std::uint64_t*>(everywhere(counters_at)) + counter);
+  }
+  __device__ void meet_aliases() const {
+    switch_meet_aliases();
+  }
+  __device__ void* everywhere(std::size_t offset) const {
+    return ncclGetLsaMultimemPointer(window, offset, comm);
   }
 
 #ifdef CHORALE_GIN

@@ -109,6 +109,8 @@ class GpuMachine : public PeerMachine {
         places_(table_.places),
         blocks_(table_.blocks),
         rank_rows_(table_.ranks),
+        teams_(table_.teams),
+        members_(table_.members),
         expression_(epilogue_.expression()),
         operands_(epilogue_.operands()),
         launches_(table_.blocks.size() * options_.slices),
@@ -145,6 +147,8 @@ class GpuMachine : public PeerMachine {
     tables_.places = places_.get();
     tables_.blocks = blocks_.get();
     tables_.ranks = rank_rows_.get();
+    tables_.teams = teams_.get();
+    tables_.members = members_.get();
     std::vector<void*> tensors;
     for (const std::vector<char>& tensor : epilogue_.tensor_bytes()) {
       tensor_memory_.emplace_back(tensor);
@@ -213,6 +217,8 @@ class GpuMachine : public PeerMachine {
   const DeviceArray<PeerPlaceRow> places_;
   const DeviceArray<PeerBlockRow> blocks_;
   const DeviceArray<PeerRankRow> rank_rows_;
+  const DeviceArray<PeerTeamRow> teams_;
+  const DeviceArray<int> members_;
   const DeviceArray<ExpressionNode> expression_;
   const DeviceArray<OperandRow> operands_;
   const DeviceArray<std::uint64_t> launches_;
@@ -238,7 +244,7 @@ std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& verified, cons
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     const bool wide = shape.accumulation == Accumulation::Float32 && is_short_type(shape.type);
     GpuMachine machine(program, shape, {.type = shape.type, .wide = wide}, op,
-                       op == ReduceOp::Avg && reduces(program), options.timeout);
+                       op == ReduceOp::Avg && adds_up(program), options.timeout);
     return run_row_of_all(machine, collective, shape, op, options, machine.reference());
   });
 }

@@ -300,7 +300,8 @@ TEST(ReadMscclppPlan, a_switch_channel_moves_from_and_to_its_group) {
         {{"channel_type", "switch"}, {"channel_ids", Json::array({0})}});
   }
   EXPECT_EQ(to_string(read_plan(plan).program.ranks[1].blocks[0].instructions[3]),
-            "move rank 0's input[1] + rank 1's input[1] to rank 0's input[1] and rank 1's input[1]");
+            "move team 0's input[1] to team 0's input[1]");
+  EXPECT_EQ(read_plan(plan).program.teams, (Teams{{0, 1}}));
   EXPECT_THAT(faults(plan), IsEmpty());
   plan["gpus"][1]["channels"][1]["rank_groups"][0]["ranks"] = Json::array({0});
   EXPECT_THAT(refusal(plan), HasSubstr("rank 1 is not of its own group"));

@@ -16,6 +16,7 @@
 #include "codegen/mscclpp/write_plan.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
+#include "tests/codegen/switched.h"
 #include "tests/faults.h"
 #include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
@@ -240,6 +241,41 @@ TEST(WriteMscclppPlan, every_rank_has_both_buffers) {
           EXPECT_EQ(gpu["output_chunks"], name == "gather" ? 6 : 2) << name;
         }
       }
+}
+
+// A sum that goes on to its team is a glres, copies are a gstore; a sum that stays at its rank has no operation
+// and is made of messages. What is written is read back, and runs on threads.
+TEST(WriteMscclppPlan, switches_add_and_store) {
+  const RunOptions options{
+      .bytes = {4 * 8 * 7}, .types = {ElementType::Float32}, .iterations = 2, .warm_up = 0};
+  const auto count = [](const std::string& text, const std::string& name) {
+    int found = 0;
+    for (std::size_t at = 0; (at = text.find("\"" + name + "\"", at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  for (const char* machine : {"hub:3", "hub:4", "hub:8", "dgx-h100:1"}) {
+    const Topology topology = test::with_able_switches(machine);
+    for (const char* kind : {"allreduce", "allgather", "reducescatter", "broadcast"})
+      for (const bool in_place : {false, true}) {
+        const Verified<Schedule> schedule = test::able_schedules(topology, kind, 2).back();
+        const Verified<PeerProgram> program = lower<PeerProgram>(
+            schedule, {.in_place = in_place, .reuse_scratch = false, .peers = peers_for_mscclpp({})});
+        const std::string text = to_mscclpp_plan(program, {});
+        const std::string where = std::string(machine) + " " + kind;
+        EXPECT_EQ(count(text, "glres"), kind == std::string("allreduce") ? 2 : 0) << where;
+        EXPECT_EQ(count(text, "gstore"), kind == std::string("allgather")   ? 2 * topology.ranks
+                                         : kind == std::string("broadcast") ? 2
+                                                                            : 0)
+            << where;
+        MscclppFile file = mscclpp_from_json(text, "ours");
+        file.program.name = program->name;
+        EXPECT_EQ(plain(file.program), plain(*program)) << where;
+        std::int64_t wrong = 0;
+        for (const RunRow& row : run_peers_on_threads(file.program, file.collective, options))
+          wrong += row.wrong + !row.agrees;
+        EXPECT_EQ(wrong, 0) << where;
+      }
+  }
 }
 
 }  // namespace

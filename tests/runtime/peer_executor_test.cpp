@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
+#include "tests/codegen/switched.h"
 #include "tests/runtime/everything.h"
 #include "tests/semantics/machines.h"
 #include "topology/builders.h"
@@ -103,6 +104,53 @@ TEST(PeerExecutor, InPlace) {
   };
   const int programs = test::for_each_baseline(check, {2, 4, 5});
   EXPECT_GT(programs, 50);
+}
+
+// Sums and copies of switches, on a stand-in that adds in another order at each rank.
+TEST(PeerExecutorSwitchesLong, OfTwoToSixteenRanks) {
+  const RunOptions options{.bytes = {0, 4, 4 * 37},
+                           .types = {ElementType::Float32, ElementType::Bfloat16},
+                           .ops = {ReduceOp::Sum},
+                           .iterations = 1,
+                           .warm_up = 0};
+  int by_switch = 0;
+  for (const std::string& machine : test::able_machines) {
+    const Topology topology = test::with_able_switches(machine);
+#ifdef __SANITIZE_THREAD__
+    if (topology.ranks > 4) continue;
+#endif
+    for (const char* kind : {"allreduce", "reducescatter", "allgather", "broadcast", "reduce"})
+      for (const Verified<Schedule>& schedule :
+           test::able_schedules(topology, kind, topology.ranks > 8 ? 1 : 3))
+        for (const bool one_memory : {false, true}) {
+          const Verified<PeerProgram> program = test::switched(schedule, one_memory);
+          by_switch += !program->teams.empty();
+          const int slices = topology.ranks > 8 ? 1 : 2;
+          EXPECT_EQ(wrong(run_peers_on_threads(program, options, {.slices = slices, .tile = 16})), 0)
+              << machine << " " << program->name;
+          EXPECT_EQ(wrong_in_free_run(program, {.elements = 53}, ReduceOp::Sum, 5), 0)
+              << machine << " " << program->name;
+        }
+  }
+  EXPECT_GT(by_switch, 15);
+}
+
+TEST(PeerExecutorSwitchesLong, OfEveryTypeAndOperation) {
+  for (const char* kind : {"allreduce", "reducescatter", "broadcast"}) {
+    const Verified<PeerProgram> program =
+        test::switched(test::able_schedules(test::with_able_switches("hub:3"), kind, 2).back());
+    ASSERT_FALSE(program->teams.empty());
+    RunOptions options{
+        .bytes = {1, 8 * 101}, .types = all_types, .ops = all_ops, .iterations = 1, .warm_up = 0};
+#ifdef __SANITIZE_THREAD__
+    options.types = {ElementType::Float32, ElementType::Float16};
+#endif
+    EXPECT_EQ(wrong(run_peers_on_threads(program, options, {.slices = 2, .tile = 16, .threads = 2})), 0)
+        << kind;
+    options.types = {ElementType::Float16, ElementType::Bfloat16};
+    options.accumulation = Accumulation::Float32;
+    EXPECT_EQ(wrong(run_peers_on_threads(program, options, {.threads = 2, .segment_bytes = 64})), 0) << kind;
+  }
 }
 
 // A sender may be a launch ahead; the root of a broadcast hears nothing from the others but that they are

@@ -31,6 +31,7 @@ add_executable(nccl_program nccl/program.cpp)
 target_link_libraries(nccl_program PRIVATE nccl_shim Threads::Threads chorale_warnings)
 python_test(preload.nccl SCRIPT nccl/preload LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
 python_test(nccl.emit LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
+python_test(nccl.switch_instructions ${PROJECT_SOURCE_DIR})
 python_test(nccl.peers LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
 # Parts of the machine fail while a program runs.
 add_library(shimmed_nccl SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp)
