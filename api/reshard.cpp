@@ -432,7 +432,7 @@ Resharding reshard(const Topology& topology, const ReshardDemand& demand, const 
         std::clamp(kMostPieces / static_cast<int>(std::ssize(answer.demand.collective.chunks)),
                    limited.min_chunks, kMostChunks);
   const TimedStop stop(limited);
-  const Topology flat = flatten(topology);
+  const Topology flat = machine_of(topology).topology();
   std::future<std::optional<double>> bound = std::async(
       std::launch::async, bound_us, std::cref(flat), std::cref(answer.demand), limited.synthesis.limits.stop);
   answer.result = packed(flat, answer.demand.collective, limited);

@@ -161,7 +161,7 @@ SynthesisResult synthesize(const Topology& described, const Collective& collecti
 }
 
 Result classic(const Topology& described, const ClassicQuestion& question) {
-  const Topology topology = flatten(described);
+  const Topology topology = machine_of(described).topology();
   const Point point = classic_algorithm(
       question.name, topology, {.chunks = question.chunks, .order = {}, .root = question.root.value_or(0)});
   if (question.root && !is_rooted(point.collective.kind))
@@ -172,7 +172,7 @@ Result classic(const Topology& described, const ClassicQuestion& question) {
 // A machine that does not suit the algorithm is an answer here, not an error: exports try several, and need
 // no bound of its steps, which takes seconds on large machines.
 std::optional<Result> classic_if_possible(const Topology& machine, Method method, int chunks) {
-  const Topology topology = flatten(machine);
+  const Topology topology = machine_of(machine).topology();
   const std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks});
   if (!point) return {};
   return classic_result(topology, *point, kAnySteps, {});

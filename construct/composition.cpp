@@ -21,6 +21,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -41,6 +42,8 @@ namespace {
 
 // Sends placed by all compositions of one question together: about a second.
 constexpr long long kComposeEffort = 3'000'000;
+constexpr long long kQuickComposeEffort = 300'000;
+constexpr std::size_t kQuickPolicies = 3, kQuickNestings = 2;
 constexpr int kMostSlice = 8;  // chunks of a slice: parts of more take longer to make than they are better
 constexpr int kMostRanksOfPart = 256;
 // Chunks times ranks: beyond, constructing and verifying points that were not requested takes seconds.
@@ -76,7 +79,7 @@ class LeadingRanks {
 class PartSchedules {
  public:
   explicit PartSchedules(const ComposeQuestion& question)
-      : stop_(question.stop), without_(question.without) {}
+      : stop_(question.stop), without_(question.without), quick_(question.quick) {}
 
   const std::vector<Point>& points(const Topology& part, CollectiveKind kind, int chunks, Rank root) {
     const auto facts = [](const Topology& t) { return std::tie(t.ranks, t.links, t.limits); };
@@ -87,14 +90,16 @@ class PartSchedules {
     if (!added) return at->second;
     const Collective collective = make_collective(kind, part.ranks, chunks, root);
     at->second = incumbents(seen_[number], collective, stop_, kAnyRounds, without_);
-    std::ranges::move(grown_incumbents(part, collective, stop_, kAnyRounds, without_),
-                      std::back_inserter(at->second));
+    if (!quick_)
+      std::ranges::move(grown_incumbents(part, collective, stop_, kAnyRounds, without_),
+                        std::back_inserter(at->second));
     return at->second;
   }
 
  private:
   const std::atomic<bool>* stop_;
   const std::string without_;
+  const bool quick_;
   std::vector<Machine> seen_ = {};
   std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
 };
@@ -165,11 +170,21 @@ class Composer {
     return nullptr;
   }
 
+  // What is scattered over all ranks is gathered by all in the next stage.
+  bool is_spread_at_once(std::size_t k) const {
+    return outline_[k].kind == CollectiveKind::Scatter && outline_[k].groups.size() == 1;
+  }
+
   // The position in the group from which a chunk leads on; the `number`-th of the chunks that all need is
   // assigned round-robin.
-  int place_of(std::size_t k, const std::vector<Rank>& group, Chunk c, int number) const {
+  int place_of(std::size_t k, const std::vector<Rank>& group, Chunk c, int holder, int number) const {
     const ChunkSpec& spec = collective_.chunks[c];
-    if (spec.post.size() != 1) return number % static_cast<int>(group.size());
+    if (spec.post.size() != 1) {
+      // A holder that keeps no part for itself has all its links for the others' parts.
+      const int others = static_cast<int>(group.size()) - (is_spread_at_once(k) ? 1 : 0);
+      return others == static_cast<int>(group.size()) ? number % others
+                                                      : (holder + 1 + number % others) % (others + 1);
+    }
     for (std::size_t i = 0; i < group.size(); ++i)
       if (ways_.leads(k, group[i], spec.post.front())) return static_cast<int>(i);
     return -1;
@@ -208,7 +223,7 @@ class Composer {
           if (holders == n) work_of(0, 1).blocks[0].push_back(c);
           break;
         default: {
-          const int to = place_of(k, group, c, numbers[first]++);
+          const int to = place_of(k, group, c, first, numbers[first]++);
           if (to < 0) break;  // not wanted beyond this group
           if (kind == CollectiveKind::Scatter)
             work_of(first, n).blocks[to].push_back(c);
@@ -379,7 +394,8 @@ std::string compose_into(BestComposed& best, const ComposeQuestion& question, co
   Composer composer(question.topology, question.collective, outline, parts);
   std::vector<Schedule> tried;
   const std::string text = to_text(outline);
-  for (const Policy& policy : kPolicies) {
+  for (const Policy& policy :
+       std::span(kPolicies).first(question.quick ? kQuickPolicies : std::size(kPolicies))) {
     if (!tried.empty() && !effort.affords(0)) return "";
     const std::optional<Schedule> made = composer.sequential(policy);
     if (!made) return composer.why();
@@ -405,6 +421,12 @@ void add_stages(Outline& outline, const Nesting& nesting, CollectiveKind kind,
     outline.push_back({.kind = kind, .where = nesting.names[j], .groups = groups_at(nesting, {j})});
 }
 
+Outline stages_of(const Nesting& nesting, const std::vector<CollectiveKind>& kinds) {
+  Outline outline;
+  for (const CollectiveKind kind : kinds) add_stages(outline, nesting, kind, {0});
+  return outline;
+}
+
 }  // namespace
 
 // Levels are numbered from the outermost: inwards goes from the network to the nodes. Where data are divided
@@ -415,6 +437,11 @@ std::vector<Outline> outlines_for(const Collective& collective, const Nesting& n
   std::vector<int> inwards, outwards;
   for (int j = 0; j < levels; ++j) inwards.push_back(j);
   outwards.assign(inwards.rbegin(), inwards.rend());
+  if (levels == 1) {  // one group, whose data are divided first
+    if (collective.kind == Kind::Broadcast) return {stages_of(nesting, {Kind::Scatter, Kind::Allgather})};
+    if (collective.kind == Kind::Reduce) return {stages_of(nesting, {Kind::ReduceScatter, Kind::Gather})};
+    return {};
+  }
   const std::vector<int> outermost = {0}, inner_out(outwards.begin(), outwards.end() - 1),
                          inner_in(inwards.begin() + 1, inwards.end());
   std::vector<Outline> result;
@@ -459,7 +486,7 @@ std::vector<Outline> outlines_for(const Collective& collective, const Nesting& n
 std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outline& outline,
                                    const std::string& where) {
   PartSchedules parts(question);
-  WorkBudget effort(kComposeEffort, question.stop);
+  WorkBudget effort(question.quick ? kQuickComposeEffort : kComposeEffort, question.stop);
   BestComposed best(question);
   if (const std::string why = compose_into(best, question, outline, parts, effort); !why.empty())
     throw InputError(where, why, "see 'chorale compose --help' for what stages there are");
@@ -469,13 +496,19 @@ std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outlin
 std::vector<ComposedPoint> compose_on(const ComposeQuestion& question, const std::vector<Nesting>& nestings) {
   if (std::ssize(question.collective.chunks) * question.topology.ranks > kMostHeld) return {};
   PartSchedules parts(question);
-  WorkBudget effort(kComposeEffort, question.stop);
+  WorkBudget effort(question.quick ? kQuickComposeEffort : kComposeEffort, question.stop);
   BestComposed best(question);
-  for (const Nesting& nesting : nestings)
-    for (const Outline& outline : outlines_for(question.collective, nesting)) {
-      if (!effort.affords(0)) return std::move(best).points();
-      compose_into(best, question, outline, parts, effort);  // or the links are not there
-    }
+  std::vector<Nesting> all = nestings;
+  if (question.quick) all.resize(std::min(all.size(), kQuickNestings));
+  all.push_back({.names = {"rank"}, .fan_outs = {question.topology.ranks}});
+  std::vector<Outline> outlines;
+  for (const Nesting& nesting : all)
+    std::ranges::move(outlines_for(question.collective, nesting), std::back_inserter(outlines));
+  for (std::size_t i = 0; i < outlines.size() && !effort.stopped(); ++i) {
+    WorkBudget each = effort.part(outlines.size() - i);
+    compose_into(best, question, outlines[i], parts, each);  // or the links are not there
+    effort.take_back(each);
+  }
   return std::move(best).points();
 }
 

@@ -16,7 +16,7 @@
 namespace chorale {
 
 // Outlines that make this collective on levels: inner before outer and outer before inner, divided first or
-// not. Empty for custom collectives.
+// not. On one level, what all want is divided first. Empty for custom collectives.
 std::vector<Outline> outlines_for(const Collective&, const Nesting&);
 
 // A schedule, and what it was composed of.
@@ -30,6 +30,7 @@ struct ComposeQuestion {
   const Collective& collective;
   int extra_rounds = kAnyRounds;            // the k of k-synchronous
   const std::atomic<bool>* stop = nullptr;  // set: what there is by then
+  bool quick = false;                       // groups have quick schedules, and a tenth of the work is done
   std::string without = {};                 // a construction (construct/incumbents.h) that groups do without
   // Called with all points found so far whenever one is found, in no order.
   std::function<void(const std::vector<ComposedPoint>&)> found = {};
@@ -42,7 +43,7 @@ struct ComposeQuestion {
 // its phase.
 std::vector<ComposedPoint> compose(const ComposeQuestion&, const Outline&, const std::string& where);
 
-// Returns the best of all outlines on all of these nestings; empty if nothing fits, or if the work is too
+// Returns the best of all outlines on the machine as one group and on all of these nestings; empty if nothing fits, or if the work is too
 // large (chunks times ranks over 2^18).
 std::vector<ComposedPoint> compose_on(const ComposeQuestion&, const std::vector<Nesting>&);
 

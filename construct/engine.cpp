@@ -35,7 +35,9 @@ namespace chorale {
 namespace {
 
 constexpr double kBoundTolerance = 0.002;  // over the bound: nothing is left to be found
-constexpr double kMaxSendsComposed = 2e4;  // sends: composing examines each of them hundreds of times
+constexpr double kMaxSendsComposed = 1e5;  // sends: composing examines each of them tens of times
+// Chunks of what all want, for few steps: as many as ranks where each adds up a part, and of a copy about.
+constexpr int kChunksOfFewSteps = 32;
 constexpr double kHopedPartOfFractions =
     0.99;  // of the rounds of fractions: these are not the best that there are
 constexpr double kMaxRoundsRatioRepeated =
@@ -72,6 +74,7 @@ struct Count {
 };
 constexpr int kMaxChunksPackedSingly = 32, kLastLevelPackedSingly = 1;  // chunks, level
 constexpr int kQuickLevelCount = 2;
+constexpr int kLevelOfFewSteps = 1;
 constexpr int kFirstLevelWithoutWaiting =
     3;  // the first level at which exact constructions wait for no packing
 struct Level {
@@ -87,6 +90,7 @@ const std::vector<Level>& levels() {
                                          {.exact = {1, 2},
                                           .times = {1},
                                           .most_exact = 2e4,
+                                          .composed = {1},
                                           .small = 4,
                                           .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
                                          {.exact = {4},
@@ -147,6 +151,7 @@ class Construction::Engine {
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kMaxSendsQuick))
         quick.push_back({.how = How::Quick, .chunks = chunks});
+    add_composed_quickly();
     // Before constructions that examine each send, where that takes long; after the baselines.
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
                      {.how = How::Regular, .chunks = least});
@@ -192,7 +197,7 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Regular, InNetwork, Disjoint, United, Packed, Exact, Composed };
+  enum class How { Quick, Regular, InNetwork, Disjoint, United, Packed, Exact, ComposedQuickly, Composed };
   // One construction of one chunk count: the unit of advance().
   struct Attempt {
     How how = How::Quick;
@@ -346,6 +351,10 @@ class Construction::Engine {
       add(How::United, {}, level().times, level().most_exact);
       std::ranges::rotate(attempts_, attempts_.begin() + others);
     }
+    if (is_one_class() && level_ == std::max(first_level_, kLevelOfFewSteps)) {
+      add(How::Exact, {one_.combining ? one_.ranks : kChunksOfFewSteps}, {}, level().most_exact);
+      add(How::Composed, counts_of_ranks({1, 2, 4}), {}, kMaxSendsComposed);
+    }
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMaxSendsComposed);
@@ -379,6 +388,25 @@ class Construction::Engine {
     std::ranges::rotate(attempts_, attempts_.begin() + others);
   }
 
+  // Compositions of few steps divide what all want by the ranks, of which each then has a part.
+  void add_composed_quickly() {
+    for (const int chunks : counts_of_ranks({1}))
+      if (chunks <= most_asked(kMaxChunksPerBlock) && chunks * sends_ <= kMaxSendsComposed)
+        attempts_.push_back({.how = How::ComposedQuickly, .chunks = chunks});
+  }
+
+  // So many chunks for each rank, and, of what one rank has, for each other.
+  std::vector<int> counts_of_ranks(const std::vector<int>& times) const {
+    if (!is_one_class()) return {question_.min_chunks};
+    std::vector<int> counts;
+    for (const int factor : times) {
+      counts.push_back(factor * one_.ranks);
+      if (is_rooted(one_.kind)) counts.push_back(factor * (one_.ranks - 1));
+    }
+    std::erase_if(counts, [&](int chunks) { return chunks < question_.min_chunks; });
+    return counts;
+  }
+
   // Counts as they are, and multiples of the bound's own count, at which the bound has whole rounds.
   void add(How how, const std::vector<int>& counts, const std::vector<int>& times, double most_sends) {
     std::set<int> all(counts.begin(), counts.end());
@@ -398,7 +426,7 @@ class Construction::Engine {
     return (how == How::Disjoint && without == "disjoint_trees") ||
            (how == How::Packed && without == "packing") ||
            (how == How::InNetwork && without == "in_network") ||
-           (how == How::Composed && without == "composition");
+           ((how == How::Composed || how == How::ComposedQuickly) && without == "composition");
   }
 
   void run(const Attempt& attempt) {
@@ -429,17 +457,19 @@ class Construction::Engine {
         take(incumbents(topology, whole, stop, extra, without));
         take(grown_incumbents(topology, whole, stop, extra, without));
         return unite(attempt.chunks);
+      case How::ComposedQuickly:
       case How::Composed:
-        return take(composed(whole));
+        return take(composed(whole, attempt.how == How::ComposedQuickly));
     }
   }
 
-  std::vector<Point> composed(const Collective& whole) const {
+  std::vector<Point> composed(const Collective& whole, bool quick) const {
     std::vector<Point> points;
     for (ComposedPoint& each : compose_on({.topology = question_.topology,
                                .collective = whole,
                                .extra_rounds = question_.extra_rounds,
                                .stop = question_.stop,
+                               .quick = quick,
                                .without = question_.without},
                                           nestings_))
       points.push_back(std::move(each.point));

@@ -25,6 +25,7 @@
 #include "construct/baselines/classic.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
+#include "graph/fewer_links.h"
 #include "ir/error.h"
 #include "pareto/findings.h"
 
@@ -343,10 +344,16 @@ std::vector<BaselineChunks> algorithms_of(const Machine& machine, const Collecti
   const int ranks = machine.topology().ranks;
   if (kMostPerPair * ranks * ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;
+  const std::vector<FewerLinks> fast = machines_of_fewer_links(machine);
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != collective.kind) continue;
     if (!all.empty() && ranks > kMaxRanksAllOnceStopped && stop != nullptr && *stop) break;
     BaselineChunks algorithm = baseline_chunks(entry.method, machine, collective.root, stop);
+    // A library would not lay its rings and trees over slow links.
+    for (const FewerLinks& fewer : fast)
+      for (const Point& point : baseline_chunks(entry.method, fewer.machine, collective.root, stop).points)
+        algorithm.points.push_back(
+            on_whole(point, fewer, machine, collective, machine.once(have_equal_rates)));
     if (algorithm.points.empty()) continue;
     if (entry.of_nccl) nccl.push_back(algorithm);
     all.push_back(std::move(algorithm));

@@ -33,6 +33,7 @@
 #include "construct/engine/solved_question.h"
 #include "construct/incumbents.h"
 #include "construct/retiming.h"
+#include "graph/fewer_links.h"
 #include "ir/error.h"
 #include "ir/frontier.h"
 #include "pareto/chunk_search.h"
@@ -69,6 +70,7 @@ constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
 // Sends whose times are found out before the rest: a tenth of a second and one, about.
 constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
+constexpr double kAnyTimed = std::numeric_limits<double>::infinity();
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
 constexpr double kMostOfTrees = 3e8;
 // Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
@@ -112,6 +114,84 @@ class FrontierSearch {
         &FrontierSearch::bound_by_packings, &FrontierSearch::close_little,    &FrontierSearch::construct_more,
         &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
         &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
+    begin();
+    begin_with_fewer_links();
+    for (const auto attempt : kAttempts) {
+      if (is_done()) break;
+      make(attempt);
+    }
+    end();
+    return found_->result(clock_.why_stopped(), clock_.seconds());
+  }
+
+ private:
+  using Attempt = void (FrontierSearch::*)();
+
+  // The search on a machine without the slowest links, and what was taken from it.
+  struct WithFewerLinks {
+    FewerLinks fewer;
+    std::unique_ptr<FrontierSearch> search;
+    std::set<std::tuple<int, int, int, std::string>> taken = {};
+  };
+
+  // Only where times are steps and rounds is nothing faster than what is complete in these.
+  bool is_done() const {
+    return clock_.over() ||
+           (found_->complete() && (!options_.us || std::ranges::all_of(others_, [](const auto& each) {
+              return each.search->found_->complete();
+            })));
+  }
+
+  void make(Attempt attempt) {
+    if (!found_->complete()) (this->*attempt)();
+    for (WithFewerLinks& each : others_)
+      if (!is_done() && !each.search->found_->complete()) {
+        (each.search.get()->*attempt)();
+        take_from(each);
+      }
+  }
+
+  // What only times at sizes need is asked at the end, since it may take long.
+  void end() {
+    for (WithFewerLinks& each : others_) {
+      each.search->end();
+      each.search->found_->time(kAnyTimed);
+      take_from(each);
+    }
+    // What is complete in steps and rounds may have faster schedules of as many.
+    if (ours() && options_.us && !are_composed_ && !clock_.over()) take_fast(true);
+    if (mirrored_bounds_.valid()) mirrored_bounds_.get();
+  }
+
+  void begin_with_fewer_links() {
+    if (!ours() || topology_.underlay || clock_.over() || (found_->complete() && !options_.us)) return;
+    for (FewerLinks& fewer : machines_of_fewer_links(topology_)) {
+      FrontierOptions options = options_;
+      options.known.clear();
+      options.publish = {};
+      if (options_.us)
+        options.us = [this, fewer](const Point& point, double bytes) {
+          return options_.us(on_whole(point, fewer, topology_, found_->question().collective, false), bytes);
+        };
+      auto search = std::make_unique<FrontierSearch>(fewer.machine, asked_, options);
+      search->begin();
+      take_from(others_.emplace_back(std::move(fewer), std::move(search)));
+    }
+  }
+
+  // Where a time is steps and rounds, a chunk of a machine of fewer links is as many as a unit there has.
+  void take_from(WithFewerLinks& other) {
+    const Result found = other.search->found_->so_far(Stopped::No, 0);
+    for (const Point& point : found.points) {
+      const Cost& cost = point.cost;
+      if (!other.taken.insert({cost.steps, cost.rounds, cost.chunks, point.construction}).second) continue;
+      const bool finer = !options_.us;
+      if (finer && total_sends(point.schedule) * other.fewer.unit > kMostRetimed) continue;
+      put_inside(on_whole(point, other.fewer, topology_, asked_, finer));
+    }
+  }
+
+  void begin() {
     take_known();
     take_catalogue();
     if (options_.publish)
@@ -121,7 +201,7 @@ class FrontierSearch {
       });
     take_rest_of_catalogue();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
-    std::future<void> bounded, others;
+    std::future<void> bounded;
     const auto begin_bounds = [this](bool mirrored) {
       if (!options_.synthesis.use_bounds) return std::future<void>();
       return std::async(std::launch::async, [this, mirrored] { bound_all(mirrored); });
@@ -129,19 +209,10 @@ class FrontierSearch {
     bounded = begin_bounds(false);
     construct_quickly();
     if (bounded.valid()) bounded.get();
-    others = begin_bounds(true);
-    if (others.valid() && is_soon_examined()) others.get();
-    for (const auto attempt : kAttempts) {
-      if (clock_.over() || found_->complete()) break;
-      (this->*attempt)();
-    }
-    // What is complete in steps and rounds may have faster schedules of as many.
-    if (ours() && options_.us && !are_composed_ && !clock_.over()) take_fast(true);
-    if (others.valid()) others.get();
-    return found_->result(clock_.why_stopped(), clock_.seconds());
+    mirrored_bounds_ = begin_bounds(true);
+    if (mirrored_bounds_.valid() && is_soon_examined()) mirrored_bounds_.get();
   }
 
- private:
   // Another engine than ours is asked for comparison: it is not helped.
   bool ours() const { return options_.synthesis.engine == Engine::Sat; }
 
@@ -544,6 +615,8 @@ class FrontierSearch {
   std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
   std::optional<std::vector<LinkId>> mirror_ = {};
+  std::future<void> mirrored_bounds_ = {};
+  std::vector<WithFewerLinks> others_ = {};
   std::mutex mutex_;
 };
 

@@ -33,6 +33,7 @@
 #include "ir/error.h"
 #include "ir/links_alone.h"
 #include "ir/switch_gain.h"
+#include "topology/rates.h"
 
 namespace chorale {
 
@@ -405,7 +406,7 @@ Topology flatten(const Topology& topology) {
 }
 
 Machine machine_of(const Topology& described) {
-  return {described, flatten(described)};
+  return {described, flatten(with_rates_as_bandwidths(described))};
 }
 
 // Routes become links, and each wire lists the links over it; wires with several become limits; and limits of

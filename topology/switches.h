@@ -45,7 +45,8 @@ Topology flatten(const Topology&);
 // Returns what a switch with abilities delivers per round at most, in chunks, copies and added values one by
 // one: what the links on its narrower side carry, times the gain.
 double deliveries(const Topology&, Node at);
-// Returns the machine as described and as flattened.
+// Returns the machine as described, and flattened with its rates as bandwidths (topology/rates.h): what every
+// search, baseline and bound is asked about.
 Machine machine_of(const Topology& described);
 
 // With these routes for links.

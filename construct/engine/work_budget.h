@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 namespace chorale {
 
@@ -13,6 +14,14 @@ class WorkBudget {
   // For what is done only while there is effort left.
   bool affords(long long sends) const { return !stopped() && sends <= left_; }
   void spend(long long sends) { left_ -= sends; }
+  // One of so many equal parts of what is left, which is spent.
+  WorkBudget part(std::size_t parts) {
+    const long long each = left_ / static_cast<long long>(parts);
+    left_ -= each;
+    return WorkBudget(each, stop_);
+  }
+  // What a part did not need is there again.
+  void take_back(const WorkBudget& part) { left_ += part.left_; }
 
  private:
   long long left_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -60,7 +61,7 @@ RateFit within(std::span<const double> gbs, const Units& part) {
 
 }  // namespace
 
-RateFit fitted(std::span<const double> gbs, double error) {
+std::optional<RateFit> fitted_if_possible(std::span<const double> gbs, double error) {
   // `others` has each rate once, the slowest among them, which fits its own interval as it is.
   const double slowest = *std::ranges::min_element(gbs);
   std::vector<double> others(gbs.begin(), gbs.end());
@@ -75,6 +76,11 @@ RateFit fitted(std::span<const double> gbs, double error) {
       for (const Units& part : parts) fits.push_back(within(gbs, part));
       return *std::ranges::min_element(fits, {}, &RateFit::worst);
     }
+  return {};
+}
+
+RateFit fitted(std::span<const double> gbs, double error) {
+  if (std::optional<RateFit> fit = fitted_if_possible(gbs, error)) return *std::move(fit);
   throw InputError("--error",
                    "no integer numbers of chunks have the ratios of the machine's rates up to this",
                    "allow more, such as 0.05");

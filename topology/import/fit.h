@@ -1,6 +1,7 @@
 // Real rates as integers: our machines move an integer number of chunks per round over a link.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,5 +19,7 @@ struct RateFit {
 // Throws InputError where integers up to 10,000 for the slowest rate, or up to 1,000,000 for the fastest, are
 // not enough.
 RateFit fitted(std::span<const double> gbs, double error);
+// Returns the same, and nothing where it would throw.
+std::optional<RateFit> fitted_if_possible(std::span<const double> gbs, double error);
 
 }  // namespace chorale
