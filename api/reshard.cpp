@@ -187,7 +187,7 @@ struct Route {
 ReshardMethod method_of(const Topology& topology, const ReshardDemand& demand, const Route& route,
                         const std::vector<int>& host, std::vector<double>* link_bytes = nullptr) {
   LinkBytes all(topology, host);
-  double us = 0;
+  double us = topology.call_us;
   for (const std::vector<PartSend>& stage : route.stages) {
     LinkBytes loads(topology, host);
     for (const PartSend& send : stage) {
@@ -311,9 +311,9 @@ Schedule schedule_of(const Topology& topology, const ReshardDemand& demand, cons
   return schedule;
 }
 
-// The strongest bound on rounds, in microseconds. Of each part as many chunks count as it has whole ones of
-// some 2^17 of all bytes, so what bounds them bounds the parts, by little less. A round takes the time
-// of its chunk at the least beta of all links. None is known where the time ends before.
+// A call, and the strongest bound on rounds, in microseconds. Of each part as many chunks count as it has
+// whole ones of some 2^17 of all bytes, so what bounds them bounds the parts, by little less. A round takes
+// the time of its chunk at the least beta of all links. None is known where the time ends before.
 std::optional<double> bound_us(const Topology& topology, const ReshardDemand& demand,
                                const std::atomic<bool>* stop) {
   double beta = std::numeric_limits<double>::infinity();
@@ -326,7 +326,8 @@ std::optional<double> bound_us(const Topology& topology, const ReshardDemand& de
   const Collective floor = collective_of(parts, topology.ranks);
   StrongestBounds bounds(topology, floor, stop);
   if (bounds.fewest_steps().steps == 0 || bounds.rate().rounds == 0) return std::nullopt;
-  return static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * chunk_bytes * beta;
+  return topology.call_us +
+         static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks * chunk_bytes * beta;
 }
 
 // Step by step, each as long as its fullest link or limit.
@@ -337,7 +338,7 @@ ReshardMethod plan_of(const Topology& topology, const ReshardDemand& demand, con
   for (const ReshardPart& bundle : demand.bundles)
     chunk_bytes.insert(chunk_bytes.end(), bundle.chunks, bundle.bytes / bundle.chunks / point.cost.chunks);
   LinkBytes all(topology, host);
-  double us = 0;
+  double us = topology.call_us;
   for (const Step& step : point.schedule.steps) {
     LinkBytes loads(topology, host);
     for (const Send& send : step.sends) {

@@ -153,7 +153,6 @@ class Work : public std::enable_shared_from_this<Work> {
       : command_(command),
         supervisor_(supervisor),
         machine_(machine(command.question.machine, command.question.changes)),
-        provenance_(provenance_of(command.question.machine, command.question.changes.import)),
         measured_(command.log.empty()
                       ? MeasuredSizes()
                       : read_measured(command.log, chorale::collective(command.question.collective, machine_,
@@ -229,7 +228,6 @@ class Work : public std::enable_shared_from_this<Work> {
       else if (!impossible && !is_proven(answer))
         outcome.exit_code = kUndecided;
     }
-    outcome.text += provenance_;
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
@@ -290,7 +288,6 @@ class Work : public std::enable_shared_from_this<Work> {
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
   const Machine machine_;
-  const std::string provenance_;  // of a file of another tool
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;
   std::vector<Optimized> answers_ = {};

@@ -158,6 +158,7 @@ Outcome Supervisor::run(const std::function<Outcome()>& work) {
   };
   try {
     Outcome outcome = work();
+    end_report(outcome);
     done(outcome.files);
     outcome.exit_code = named_signal(outcome.exit_code);
     return outcome;
@@ -174,6 +175,10 @@ Outcome Supervisor::run(const std::function<Outcome()>& work) {
       throw;
     out_of_memory();
   }
+}
+
+void Supervisor::end_report(Outcome& outcome) const {
+  if (!outcome.text.empty() && !outcome.verbatim) outcome.text += last_lines_;
 }
 
 Stopped Supervisor::stopped() const {
@@ -386,7 +391,8 @@ void Supervisor::end() {
     // A report states the limit that ended it by itself; a lack of memory is an error line as well.
     if (!word || starved_) complain(complaint());
     if (word) {
-      const Outcome outcome = (*word)(stopped());
+      Outcome outcome = (*word)(stopped());
+      end_report(outcome);
       code = outcome.exit_code;
       write_files(outcome.files);
       say(outcome, quiet_);

@@ -65,6 +65,8 @@ class Supervisor {
     return [this](const std::string& what) { line_.show(what); };
   }
   void publish(LastWord);  // null: there is nothing to report
+  // Before the work: what every report for people ends with, whether or not a limit cuts the work.
+  void end_reports_with(std::string lines) { last_lines_ = std::move(lines); }
   // Until the next publish() a time limit does not cut the work.
   void await_first_answer();
   // When the result is known, and before the command changes anything: from here on only a second signal or
@@ -84,12 +86,14 @@ class Supervisor {
   void note_lack_of_memory();
   [[noreturn]] void out_of_memory();
   [[noreturn]] void end();
+  void end_report(Outcome&) const;
   std::string complaint() const;
   void wake() const;
 
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const Limits limits_;
-  const bool quiet_;  // of last words, too
+  const bool quiet_;             // of last words, too
+  std::string last_lines_ = {};  // of reports
   ProgressLine line_ = {};
   std::atomic<bool> stop_ = false;
   std::atomic<Stopped> cause_ = Stopped::No;

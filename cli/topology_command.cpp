@@ -121,8 +121,14 @@ std::string known_facts() {
   TableRows sockets = {{"between CPUs", "GB/s", "source"}};
   for (const SocketFacts& each : socket_table())
     sockets.push_back({each.name, number(each.gbs), each.source});
+  TableRows nics = {{"NIC", "PCI device", "Gb/s"}};
+  for (const NicFacts& each : nic_table()) nics.push_back({each.name, each.id, number(each.gbits)});
+  const HostFacts& host = host_facts();
+  const TableRows hosts = {{"a host as a rank", "NIC Gb/s", "call us", "source"},
+                           {host.network, number(host.nic_gbits), number(host.call_us), host.source}};
   return table(links, "lrrrl") + "\n" + table(gpus, "lrlrrrrl") + "\n" + table(switches, "llrl") + "\n" +
-         table(networks, "lrrl") + "\n" + table(pci, "lrrrrl") + "\n" + table(sockets, "lrl");
+         table(networks, "lrrl") + "\n" + table(pci, "lrrrrl") + "\n" + table(sockets, "lrl") + "\n" +
+         table(nics, "llr") + "\n" + table(hosts, "lrrl");
 }
 
 // Which of a machine's routes the search uses where there are too many for all (topology/switches.h). Fewer

@@ -163,7 +163,8 @@ void time_points(const Result& result, int side, const std::atomic<bool>* stop, 
 
 }  // namespace
 
-// A change of an imported machine (ImportOptions) is only for the side that is a file of another tool.
+// A change of an imported machine (ImportOptions) is only for the side that is a file of another tool, but
+// for the rates and the switches that names have, too.
 // First the bounds of all collectives, which take moments, then the searches: what is published grows from
 // the top.
 Comparison compare_machines(const std::string& first, const std::string& second,
@@ -173,7 +174,9 @@ Comparison compare_machines(const std::string& first, const std::string& second,
   const std::array<bool, 2> foreign = {is_foreign_file(first), is_foreign_file(second)};
   const auto changes_of = [&](int side) {
     MachineChanges changes = question.changes;
-    if (!foreign[side] && foreign[1 - side]) changes.import = {};
+    const ImportOptions& of_both = question.changes.import;
+    if (!foreign[side] && foreign[1 - side])
+      changes.import = {.line_rates = of_both.line_rates, .in_network = of_both.in_network};
     return changes;
   };
   Comparison comparison;

@@ -250,7 +250,8 @@ std::vector<CatalogueEntry> direct_catalogue() {
 const std::vector<CatalogueEntry>& topology_catalogue() {
   static const std::vector<CatalogueEntry> entries = [] {
     std::vector<CatalogueEntry> all = direct_catalogue();
-    for (const std::vector<CatalogueEntry>* more : {&accelerator_catalogue(), &switched_catalogue()})
+    for (const std::vector<CatalogueEntry>* more :
+         {&accelerator_catalogue(), &box_catalogue(), &switched_catalogue()})
       all.insert(all.end(), more->begin(), more->end());
     return all;
   }();
@@ -272,6 +273,8 @@ Topology named_topology(const std::string& spec, RateKind rates) {
     t = ring(8);
   else if (std::optional<Topology> accelerators = accelerator_machine(spec, rates))
     t = std::move(*accelerators);
+  else if (std::optional<Topology> box = box_machine(spec, rates))
+    t = std::move(*box);
   else if (std::optional<Topology> switched = switched_machine(spec, rates))
     t = std::move(*switched);
   else if (const std::size_t colon = spec.find(':'); colon == std::string::npos)

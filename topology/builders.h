@@ -32,6 +32,12 @@ const std::vector<CatalogueEntry>& accelerator_catalogue();
 // None for other names. Throws InputError for sizes that such a machine does not have.
 std::optional<Topology> accelerator_machine(const std::string& spec, RateKind = RateKind::Effective);
 
+// Servers whose PCI counts, or whose GPUs are joined in a way of their own.
+const std::vector<CatalogueEntry>& box_catalogue();
+
+// None for other names. Throws InputError for sizes that such a machine does not have.
+std::optional<Topology> box_machine(const std::string& spec, RateKind = RateKind::Effective);
+
 // The GPUs whose NVSwitches copy and add; these are the first `nodes` switches of the machine. Other machines
 // have 0 such nodes.
 struct ComputingNodes {

@@ -68,12 +68,14 @@ class DgxH100 {
   explicit DgxH100(RateKind rates) : rates_(rates) {}
 
   Level gpus() const {
-    return {.name = "gpu",
-            .fan_out = 8,
-            .link = {.bandwidth_gbs = gpu_.links * link_gbs(gpu_, rates_),
-                     .latency_us = link_facts(gpu_.link).step_us,
-                     .switch_gain = switch_gain(switch_facts(gpu_.nvswitch), gpu_, rates_),
-                     .exit = SharedPath{.bandwidth_gbs = pci_gbs(32, 16, rates_), .children = 1}}};
+    return {
+        .name = "gpu",
+        .fan_out = 8,
+        .link = {.bandwidth_gbs = gpu_.links * link_gbs(gpu_, rates_),
+                 .latency_us = link_facts(gpu_.link).step_us,
+                 .switch_gain = switch_gain(switch_facts(gpu_.nvswitch), gpu_, rates_),
+                 .exit = SharedPath{.bandwidth_gbs = pci_gbs(pci_facts(gpu_.pci).gigatransfers, 16, rates_),
+                                    .children = 1}}};
   }
 
   // What NICs of such nodes join; `networks` of them are on a path.

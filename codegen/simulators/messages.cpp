@@ -119,7 +119,7 @@ std::string messages_as_json(const Verified<Schedule>& schedule, std::int64_t bl
   const auto if_offered = [&](auto value) { return is_offered(kind) ? std::optional(value) : std::nullopt; };
   return json_file("chorale_messages", 1, "ranks", ranks, "collective", if_offered(name_of(kind)),
                    "message_bytes", if_offered(block_bytes * blocks_of(kind, ranks)), "block_bytes",
-                   block_bytes, "messages", rows);
+                   block_bytes, "call_us", schedule.topology().call_us, "messages", rows);
 }
 
 }  // namespace chorale

@@ -40,7 +40,7 @@ Messages messages_by_shares(const Verified<Schedule>&, std::int64_t block_bytes)
 
 // The messages as JSON, of which the Python package writes what other simulators read
 // (python/chorale/simulators.py): ranks, the collective and the bytes of its message (null: a custom one),
-// messages as [step, from, to, bytes].
+// what a call costs, messages as [step, from, to, bytes].
 std::string messages_as_json(const Verified<Schedule>&, std::int64_t block_bytes);
 
 }  // namespace chorale

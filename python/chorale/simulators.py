@@ -45,10 +45,13 @@ def steps_of(messages: Messages) -> List[List[RankStep]]:
 def goal(messages: Messages) -> Dict[str, str]:
     """An operation per line, and which operations it requires. An operation of no duration joins what a
     rank does in a step, and the sends of its next step require it, so there are as many lines as messages
-    and not as many as pairs of them. LogGOPSim has no links: only its own L, o, g and G count."""
+    and not as many as pairs of them. A rank begins with the call, as long as it takes. LogGOPSim has no
+    links: only its own L, o, g and G count."""
     text = f"num_ranks {messages['ranks']}\n"
     for rank, steps in enumerate(steps_of(messages)):
         operations = "".join(_goal_step(messages, steps, at) for at in range(len(steps)))
+        if steps and messages["call_us"] > 0:
+            operations = f"call: calc {round(1000 * messages['call_us'])}\n" + operations
         text += f"\nrank {rank} {{\n{operations}}}\n"
     return {"": text}
 
@@ -56,7 +59,8 @@ def goal(messages: Messages) -> Dict[str, str]:
 def _goal_step(messages: Messages, steps: Sequence[RankStep], at: int) -> str:
     """Numbers of messages are their tags, and with the letter of the operation their labels."""
     step, sends, receives = steps[at]
-    join, before = f"j{step}", f"j{steps[at - 1][0]}" if at else ""
+    first = "call" if messages["call_us"] > 0 else ""
+    join, before = f"j{step}", f"j{steps[at - 1][0]}" if at else first
     lines, requirements = [], []
     for i in sends:
         _, _, dst, size = messages["messages"][i]

@@ -92,8 +92,8 @@ def goal_of(text):
             own = operations[int(begun[1])] = {}
         elif op := re.fullmatch(r"(\w+): (send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)", line):
             own[op[1]] = Operation(op[2], int(op[4]), int(op[3]), int(op[5]))
-        elif op := re.fullmatch(r"(\w+): calc 0", line):
-            own[op[1]] = Operation("calc")
+        elif op := re.fullmatch(r"(j\d+: calc 0|call: calc [1-9]\d*)", line):
+            own[op[1].split(":")[0]] = Operation("calc")
         elif rule := re.fullmatch(r"(\w+) requires (\w+)", line):
             own[rule[1]].after.add(rule[2])
         else:
@@ -105,7 +105,7 @@ def goal_of(text):
 def goal_step(operations):
     """The step of an operation is that of the calc that requires it."""
     steps = {(rank, before): int(name[1:]) for rank, own in operations.items() for name, op in own.items() if op.kind == "calc" for before in op.after
-             if before[0] != "j"}
+             if before[0] != "j" and before != "call"}
     return lambda rank, name: steps[rank, name]
 
 
@@ -182,6 +182,12 @@ for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx
             run_chorale("emit", "f.json", "--target", target, "--bytes", BYTES, "--point", number, "-o", target)
         operations = goal_of(next((work / "goal").glob("*.goal")).read_text())
         judged(operations, result, point, goal_step(operations))
+        # Each rank begins with the call: what it sends first requires that.
+        call_us = result["topology"].get("call_us", 0)
+        for own in operations.values():
+            assert ("call" in own) == (call_us > 0 and bool(own)), own
+            firsts = [op for op in own.values() if op.kind == "send" and not any(before[0] == "j" for before in op.after)]
+            assert call_us == 0 or all("call" in op.after for op in firsts), own
 
         folder = next((work / "chakra").iterdir())
         operations = {}

@@ -2,7 +2,7 @@
 foreach(name bad_input completion compose first_answer groups library limits main_job pages proofs smallest)
   python_test(cli.${name} $<TARGET_FILE:chorale>)
 endforeach()
-foreach(name bench calibrate hang hostile_names simulate simulators)
+foreach(name bench calibrate call hang hostile_names simulate simulators)
   python_test(cli.${name} LEAKS $<TARGET_FILE:chorale>)
 endforeach()
 python_test(cli.import $<TARGET_FILE:chorale> ${CMAKE_CURRENT_SOURCE_DIR}/data)

@@ -222,11 +222,13 @@ TEST(Levels, OfNamedMachines) {
   }
   // Of the others than grids: dies or GPUs are linked unevenly, or groups of routers.
   EXPECT_EQ(without, (std::vector<std::string>{"dgx1", "line:4", "star:5", "mesh:4x4", "tpu:4x4x8:twisted",
-                                               "dragonfly:4x2x2", "dgx1:2", "mi250:1"}));
+                                               "dragonfly:4x2x2", "ndv2", "p3dn", "mi50-rome", "mi100",
+                                               "dgx1:2", "mi250:1"}));
   // A NIC of a GPU reaches GPUs of all rails, several GPUs share a NIC, or there are several
   // routes between two hosts.
-  EXPECT_EQ(by_cuts, (std::vector<std::string>{"p5:2", "p5en:2", "nd-h100-v5:2", "nd-a100-v4:2", "p4d:2",
-                                               "hgx-2:2", "dgx2:2", "fat-tree:4", "leaf-spine:4x4x2"}));
+  EXPECT_EQ(by_cuts,
+            (std::vector<std::string>{"p5:2", "p5en:2", "nd-h100-v5:2", "nd-a100-v4:2", "p4d:2", "hgx-2:2",
+                                      "nc-a100-v4", "dgx2:2", "fat-tree:4", "leaf-spine:4x4x2"}));
 }
 
 struct Known {

@@ -104,6 +104,7 @@ constexpr GpuFacts kGpus[] = {
     {"Rubin", "Rubin", 107, "", "NVLink 6", 36, 6, 1600, "NVSwitch 4", 6.6, kNvidiaCall},
     {"RTX PRO 6000", "Blackwell", 120, "", "", 0, 5, 400, "", 4.2, kRtxCall},
     {"GB10", "Blackwell", 121, "", "", 0, 5, 200, "", 6.6, kNvidiaCall},
+    {"MI50", "GCN 5", 0, "gfx906", "xGMI 2", 2, 4, 100, "", 9.6, kAmdCall},
     {"MI100", "CDNA", 0, "gfx908", "xGMI 2", 3, 4, 100, "", 9.6, kAmdCall},
     {"MI250X", "CDNA 2", 0, "gfx90a", "xGMI 3", 8, 4, 100, "", 9.6, kAmdCall},
     {"MI300X", "CDNA 3", 0, "gfx942", "xGMI 4", 7, 5, 400, "", 9.6, kAmdCall},
@@ -115,6 +116,9 @@ constexpr GpuFacts kGpus[] = {
 // spark-2n-allgather-max 24.1 of 200 Gb/s: 0.975 is above all of them.
 constexpr NetworkFacts kNetworks[] = {
     {"InfiniBand", 0.975, 5, "part: fit on mi355x-class-2n-a2a; step: NCCL, tuning.cc, tree with LL"},
+    {"InfiniBand of hosts", 0.975, 1.4,
+     "part: as InfiniBand; step: short messages of MPI between hosts with ConnectX take 1.4 us (osu_latency, "
+     "Open MPI's list devel, message 02158)"},
     {"RoCE", 0.975, 12,
      "part: fit on spark-2n-allgather-max; step: fit on spark-2n-ar-8k64k, 30.3 us with two steps and a "
      "call"},
@@ -151,6 +155,16 @@ constexpr SocketFacts kSocketRows[] = {
     {"Intel before Skylake, and others", 6, "NCCL, BDW"},
 };
 
+constexpr NicFacts kNics[] = {
+    {"15b3:1013", "ConnectX-4", 100}, {"15b3:1017", "ConnectX-5", 100}, {"15b3:1019", "ConnectX-5 Ex", 100},
+    {"15b3:101b", "ConnectX-6", 200}, {"15b3:1021", "ConnectX-7", 400}, {"15b3:1023", "ConnectX-8", 800},
+    {"1d0f:efa0", "EFA", 100},        {"1d0f:efa1", "EFA", 100},        {"1d0f:efa2", "EFA", 200},
+};
+
+constexpr HostFacts kHost{"InfiniBand of hosts", 200, 0.45,
+                          "call: MPI_Allreduce of 8 bytes by two processes of a host, Open MPI 4.1.4; NIC: "
+                          "ConnectX-6"};
+
 template <typename Row, std::size_t n>
 const Row& named(const Row (&rows)[n], std::string_view name) {
   for (const Row& row : rows)
@@ -177,6 +191,13 @@ std::span<const PciFacts> pci_table() {
 }
 std::span<const SocketFacts> socket_table() {
   return kSocketRows;
+}
+
+std::span<const NicFacts> nic_table() {
+  return kNics;
+}
+const HostFacts& host_facts() {
+  return kHost;
 }
 
 const LinkFacts& link_facts(std::string_view name) {
@@ -241,7 +262,8 @@ const GpuFacts& gpu_of_gcn(const std::string& gcn) {
   const std::string_view digits = gcn.starts_with("gfx") ? std::string_view(gcn).substr(3) : gcn;
   if (digits.starts_with("95")) return gpu_facts("MI355X");
   if (digits.starts_with("94")) return gpu_facts("MI300X");
-  return gpu_facts(digits.starts_with("90a") || digits == "910" ? "MI250X" : "MI100");
+  if (digits.starts_with("90a") || digits == "910") return gpu_facts("MI250X");
+  return gpu_facts(digits.starts_with("908") ? "MI100" : "MI50");
 }
 
 double rate_of(const LinkFacts& link, RateKind rates) {
@@ -256,6 +278,11 @@ double switch_gain(const SwitchFacts& facts, const GpuFacts& gpu, RateKind rates
 
 double link_gbs(const GpuFacts& gpu, RateKind rates) {
   return gpu.links == 0 ? 0 : rate_of(link_facts(gpu.link), rates);
+}
+
+double nic_gbits_of(std::string_view id) {
+  const auto at = std::ranges::find(kNics, id, &NicFacts::id);
+  return at == std::end(kNics) ? 0 : at->gbits;
 }
 
 double nic_gbs(const NetworkFacts& network, double gbits, RateKind rates) {

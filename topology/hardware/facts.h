@@ -71,6 +71,19 @@ struct PciFacts {
   const char* source = "";
 };
 
+struct NicFacts {       // by its PCI device
+  const char* id = "";  // vendor and device, "15b3:1021"
+  const char* name = "";
+  double gbits = 0;  // of a port
+};
+
+struct HostFacts {           // a host that is one rank, of which no GPU is known
+  const char* network = "";  // of NetworkFacts
+  double nic_gbits = 0;
+  double call_us = 0;  // of a collective of MPI
+  const char* source = "";
+};
+
 struct SocketFacts {  // between two CPUs
   const char* name = "";
   double gbs = 0;
@@ -83,6 +96,8 @@ std::span<const SwitchFacts> switch_table();
 std::span<const NetworkFacts> network_table();
 std::span<const PciFacts> pci_table();
 std::span<const SocketFacts> socket_table();
+std::span<const NicFacts> nic_table();
+const HostFacts& host_facts();
 
 // Each returns the row of that name, and throws std::logic_error if there is none: names are the program's.
 const LinkFacts& link_facts(std::string_view name);
@@ -106,12 +121,18 @@ const GpuFacts* gpu_of_model(const std::string& model);
 // Returns the rate of one link of the GPU, GB/s; 0 if it has none.
 double link_gbs(const GpuFacts&, RateKind);
 double rate_of(const LinkFacts&, RateKind);
+// Returns the Gb/s of a NIC by its PCI device; 0 if the table lacks it.
+double nic_gbits_of(std::string_view id);
 // Returns what a NIC of `gbits` Gb/s carries, GB/s.
 double nic_gbs(const NetworkFacts&, double gbits, RateKind);
 // Returns the rate of `lanes` lanes of PCI, GB/s; between generations in proportion to their line rates.
 double pci_gbs(double gigatransfers, int lanes, RateKind = RateKind::Effective);
 // Returns the rate between two CPUs, by what /proc/cpuinfo has, GB/s.
 double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model);
+
+// What NCCL takes for PCI and NICs whose files have no speed (its topo.cc).
+inline constexpr double kUnknownGigatransfers = 8, kUnknownNicGbits = 10;
+inline constexpr int kUnknownLanes = 16;
 
 // Latencies of parts of a path, where a file has none: what one hop of PCI, a link between CPUs adds to a
 // step.

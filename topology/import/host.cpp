@@ -105,6 +105,11 @@ class HostWiring {
       for (std::size_t b = a + 1; b < cpus.size(); ++b)
         if (host_.parts[cpus[a]].box == host_.parts[cpus[b]].box)
           wiring_.join(node_of(cpus[a]), node_of(cpus[b]), host_.socket_gbs, kSocketHopUs);
+    const PciFacts& pci = pci_facts(host_.pci);
+    if (host_.pci > 0 && pci.peer_write_gbs > 0 && host_.count(PartKind::Gpu) > 1)
+      wiring_.assumed.push_back(
+          fmt::format("over PCI {} GPUs load from each other, at {} GB/s of 16 lanes; stores reach {}",
+                      pci.generation, pci.peer_read_gbs, pci.peer_write_gbs));
     if (host_.cables.empty()) return;
     wiring_.assumed.push_back(host_.cable_name +
                               " does not join all GPUs, so PCI between GPUs is kept, for all of them");
@@ -238,7 +243,56 @@ int Host::count(HostPart::Kind kind) const {
 void Host::take(const GpuFacts& gpu) {
   if (gpu.links > 0) step_us = link_facts(gpu.link).step_us;
   call_us = std::max(call_us, gpu.call_us);
+  pci = std::max(pci, gpu.pci);
   if (*gpu.nvswitch != '\0') computing = &gpu;
+}
+
+// A cable has the rate of all its links: those of a GPU to the switch, or to its one partner.
+void join_gpus(Host& host, Joint joint, const GpuFacts& gpu, const std::vector<int>& gpus,
+               const ImportOptions& options, int links) {
+  host.take(gpu);
+  const double gbs = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu, rates_of(options));
+  if (gpu.links > 0) host.note_above_line(link_facts(gpu.link), gbs);
+  if (gpu.sm == 0) host.cable_name = "xGMI";
+  const auto cable = [&](int a, int b, int of_links) { host.join(gpus[a], gpus[b], gbs * of_links); };
+  const auto ring = [&](std::initializer_list<int> order) {
+    for (std::size_t i = 0; i < order.size(); ++i)
+      cable(order.begin()[i], order.begin()[(i + 1) % order.size()], links);
+  };
+  const int count = static_cast<int>(gpus.size());
+  const auto each_two = [&](const auto& are_joined) {
+    for (int a = 0; a < count; ++a)
+      for (int b = a + 1; b < count; ++b)
+        if (are_joined(a, b)) cable(a, b, links);
+  };
+  switch (joint) {
+    case Joint::None:
+      break;
+    case Joint::NvSwitch: {
+      const int hub = host.add({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
+      for (int part : gpus) host.join(part, hub, gbs * gpu.links);
+      break;
+    }
+    case Joint::Dgx1:
+      join_two_rings(cable);
+      break;
+    case Joint::Pairs:
+      for (int a = 0; a + 1 < count; a += 2) cable(a, a + 1, gpu.links);
+      break;
+    case Joint::Mesh:
+      each_two([](int, int) { return true; });
+      break;
+    case Joint::Ring:
+      ring({0, 1, 3, 2});
+      break;
+    case Joint::TwoRings:
+      ring({0, 1, 5, 3});
+      ring({2, 4, 7, 6});
+      break;
+    case Joint::AllButOne:
+      each_two([](int a, int b) { return (a ^ b) != 5; });
+      break;
+  }
 }
 
 void Host::note_above_line(const LinkFacts& link, double gbs) {
@@ -325,10 +379,6 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
-// What joins GPUs beside PCI: one switch for all; the two rings of a DGX-1; bridges between neighbours (0 and
-// 1, 2 and 3); a link for each two; nothing.
-enum class Joint { NvSwitch, Dgx1, Pairs, Xgmi, None };
-
 // A row is a cloud type with what its files do not show. p5 has two rows, since files name it "p5." and
 // "p5-".
 struct Instance {
@@ -354,7 +404,7 @@ constexpr Instance kInstances[] = {
     {"aws-p5", "p5-", 8, 32, "10de:2330", "H100", Joint::NvSwitch, 100, "EFA 2"},
     {"aws-p5en", "p5en", 8, 16, "10de:2335", "H200", Joint::NvSwitch, 200, "EFA 2"},
     {"aws-p6-b200", "p6-b200", 8, 8, "10de:2901", "B200", Joint::NvSwitch, 400, "EFA 2"},
-    {"azure-nd-mi300x", "mi300x", 8, 8, "1002:74b5", "MI300X", Joint::Xgmi, 400, "InfiniBand"},
+    {"azure-nd-mi300x", "mi300x", 8, 8, "1002:74b5", "MI300X", Joint::Mesh, 400, "InfiniBand"},
     {"aws-g5", "g5", 8, 1, "10de:2237", "RTX A6000", Joint::None, 100, "EFA"},
 };
 
@@ -371,14 +421,19 @@ const Instance& instance_named(const std::string& name) {
   throw InputError("--instance", "'" + name.substr(0, 60) + "' is not known", "use one of " + names());
 }
 
+const Instance* instance_in_name(const std::string& path) {
+  const std::string file = lower_case(file_name(path));
+  for (const Instance& each : kInstances)
+    if (file.find(each.in_file) != std::string::npos) return &each;
+  return nullptr;
+}
+
 // The type, and why it is thought to be that: what the user says, then the file's name, then the counts of
 // GPUs and NICs if they leave one type.
 std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton, const std::string& named) {
   const Host& host = skeleton.host;
-  const std::string file = lower_case(file_name(host.file));
   if (!named.empty()) return {&instance_named(named), "as specified"};
-  for (const Instance& each : kInstances)
-    if (file.find(each.in_file) != std::string::npos) return {&each, "by the file's name"};
+  if (const Instance* const each = instance_in_name(host.file)) return {each, "by the file's name"};
   std::vector<const Instance*> fitting;
   for (const Instance& each : kInstances)
     if (each.gpus == host.count(PartKind::Gpu) && each.nics == host.count(PartKind::Nic) &&
@@ -388,37 +443,6 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
   if (fitting.size() == 1) return {fitting.front(), "by its GPUs and NICs"};
   throw InputError(host.file, "shows PCI only, and not what joins its GPUs",
                    "use --instance TYPE, one of " + names());
-}
-
-// A cable has the rate of all its NVLinks: those of a GPU to the switch, or to its one partner.
-void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus,
-               const ImportOptions& options) {
-  const GpuFacts& gpu_is = gpu_facts(instance.gpu);
-  host.take(gpu_is);
-  host.network = instance.network;
-  const double gbs = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu_is, rates_of(options));
-  if (gpu_is.links > 0) host.note_above_line(link_facts(gpu_is.link), gbs);
-  const auto cable = [&](int a, int b, int links) { host.join(a, b, gbs * links); };
-  switch (instance.joint) {
-    case Joint::NvSwitch: {
-      const int hub = host.add({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
-      for (int gpu : gpus) cable(gpu, hub, gpu_is.links);
-      break;
-    }
-    case Joint::Dgx1:
-      join_two_rings([&](int a, int b, int links) { cable(gpus[a], gpus[b], links); });
-      break;
-    case Joint::Pairs:
-      for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) cable(gpus[i], gpus[i + 1], gpu_is.links);
-      break;
-    case Joint::Xgmi:
-      host.cable_name = "xGMI";
-      for (std::size_t i = 0; i < gpus.size(); ++i)
-        for (std::size_t k = i + 1; k < gpus.size(); ++k) cable(gpus[i], gpus[k], 1);
-      break;
-    case Joint::None:
-      break;
-  }
 }
 
 // A file of another machine would be completed wrongly without a word.
@@ -443,18 +467,25 @@ Host completed(PciSkeleton skeleton, const ImportOptions& options) {
     if (host.parts[p].kind == PartKind::Nic) host.parts[p].net_gbs = nic;
   }
   require_gpus(host, *instance);
-  join_gpus(host, *instance, gpus, options);
+  host.network = instance->network;
+  join_gpus(host, instance->joint, gpu_facts(instance->gpu), gpus, options);
   const int links = gpu_facts(instance->gpu).links;
   const std::string joint =
       instance->joint == Joint::NvSwitch ? fmt::format("{} NVLinks to one NVSwitch each", links)
       : instance->joint == Joint::Dgx1   ? "NVLinks wired as in a DGX-1"
-      : instance->joint == Joint::Xgmi   ? "an xGMI link between each two"
+      : instance->joint == Joint::Mesh   ? "an xGMI link between each two"
       : instance->joint == Joint::Pairs  ? fmt::format("{} NVLinks between each two", links)
                                          : "no NVLinks";
   host.assumed.push_back(
       fmt::format("the file shows PCI only; it is taken for {} ({}): {} GPUs of type {}, {}, NICs of {} Gb/s",
                   instance->name, why, instance->gpus, instance->gpu, joint, instance->nic_gbits));
   return std::move(skeleton.host);
+}
+
+std::string bridged_instance(const std::string& file, const ImportOptions& options) {
+  const Instance* const instance =
+      options.instance.empty() ? instance_in_name(file) : &instance_named(options.instance);
+  return instance != nullptr && instance->joint == Joint::Pairs ? instance->name : "";
 }
 
 // GPUs that share a NIC, or a GPU and its NICs, hang on a PCI switch of their own.

@@ -36,6 +36,7 @@ struct Host {
   double socket_gbs = 0;                            // between each two CPUs, in each direction
   double call_us = 0;                               // of the slowest of its GPUs
   const GpuFacts* computing = nullptr;              // GPUs whose NVSwitches copy and add; null: none
+  int pci = 0;                                      // generation of its GPUs; 0: none is known
   double step_us = link_facts("NVLink 4").step_us;  // over a link between two GPUs
   std::string network = "InfiniBand";               // of topology/hardware/facts.h, that its NICs meet in
   std::string cable_name = "NVLink";
@@ -48,6 +49,16 @@ struct Host {
   std::vector<int> gpus() const;                       // parts, in the order of ranks
   int count(HostPart::Kind) const;
 };
+
+// What joins the GPUs of a node beside PCI: nothing; one switch for all; the two rings of a DGX-1; bridges
+// between neighbours (0 and 1, 2 and 3); a cable for each two; a ring of four; two rings of four, over both
+// CPUs; a cable to all but one of eight.
+enum class Joint { None, NvSwitch, Dgx1, Pairs, Mesh, Ring, TwoRings, AllButOne };
+
+// Adds the cables of GPUs of this kind, in this order of parts, and takes their costs of a step and a call.
+// `links`: of a cable of a mesh or a ring; others have all of a GPU, or what a DGX-1 has.
+void join_gpus(Host&, Joint, const GpuFacts&, const std::vector<int>& gpus, const ImportOptions&,
+               int links = 1);
 
 // Which rates an import counts.
 inline RateKind rates_of(const ImportOptions& options) {
@@ -81,6 +92,10 @@ struct PciSkeleton {
 // one that the file's name, its GPUs and NICs point to. Records the type in Host::assumed. Throws InputError
 // if no type fits, or several.
 Host completed(PciSkeleton, const ImportOptions&);
+
+// Returns the type of a cloud machine whose GPUs are bridged in pairs, if ImportOptions::instance or the
+// file's name names one; "" otherwise.
+std::string bridged_instance(const std::string& file, const ImportOptions&);
 
 // A described node with the NICs of ImportOptions::instance if it has none: equally many beside each GPU, or
 // each between neighbouring GPUs. Without an instance as it is. Throws InputError for unknown types, and for

@@ -24,8 +24,6 @@ using PartKind = HostPart::Kind;
 
 constexpr int kMostObjects = 4096;      // of a matrix
 constexpr double kMostMegabytes = 1e9;  // a second
-constexpr double kUnknownGigatransfers = 8;
-constexpr int kUnknownLanes = 16;
 
 // Reads the tree of objects, then the matrices, which name devices by numbers (gp_index) of their own.
 class HwlocReader {
@@ -183,17 +181,14 @@ class HwlocReader {
     return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 3, 32); });
   }
 
-  // hwloc has no speed of ports: by the device, ConnectX-4 to 8 and EFA, and never more than PCI carries.
+  // hwloc has no speed of ports: by the device, and never more than PCI carries.
   double nic_gbs(const std::string& id, double up) const {
-    static const std::map<std::string, double> gbits = {
-        {"15b3:1013", 100}, {"15b3:1017", 100}, {"15b3:1019", 100}, {"15b3:101b", 200}, {"15b3:1021", 400},
-        {"15b3:1023", 800}, {"1d0f:efa0", 100}, {"1d0f:efa1", 100}, {"1d0f:efa2", 200}};
     const auto carries = [&](double speed) {
       return chorale::nic_gbs(network_facts(host_.network), speed, rates_of(choices_));
     };
     if (choices_.nic_gbits > 0) return carries(choices_.nic_gbits);
-    const auto known = gbits.find(id);
-    return known == gbits.end() ? up : std::min(up, carries(known->second));
+    const double gbits = nic_gbits_of(id);
+    return gbits == 0 ? up : std::min(up, carries(gbits));
   }
 
   // Switches carry what their GPUs do.

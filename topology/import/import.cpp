@@ -249,6 +249,10 @@ void require_readable(const Topology& machine, const std::string& file) {
 
 }  // namespace
 
+Topology machine_of(const std::vector<Host>& hosts, const ImportOptions& options) {
+  return from_wiring(wiring_of(hosts, options.network_within_nodes), options).machine;
+}
+
 std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
          "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";

@@ -45,6 +45,11 @@ bool is_of_research(const NamedText&);
 // format, or does not go together.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& = {});
 
+// The machine of nodes that are known as parts and cables (topology/import/host.h): of one, or of several
+// joined by their NICs.
+struct Host;
+Topology machine_of(const std::vector<Host>&, const ImportOptions&);
+
 // The machine that this runs on, as hwloc's XML. Throws InputError if this build lacks hwloc, or if hwloc
 // fails.
 std::string live_hwloc_xml();

@@ -24,11 +24,8 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
-constexpr int kMostCount = 10'000;           // NVLinks between two
-constexpr double kMostMegabits = 1e8;        // 100 Tb/s
-constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
-constexpr double kAssumedMegabits = 10'000;  // of a NIC with speed 0, as NCCL has it
-constexpr int kAssumedWidth = 16;
+constexpr int kMostCount = 10'000;     // NVLinks between two
+constexpr double kMostMegabits = 1e8;  // 100 Tb/s
 
 // Counts what it ignores or assumes while it reads, and reports the counts in the end.
 class NcclReader {
@@ -60,6 +57,7 @@ class NcclReader {
     }
     const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
     for (const ListedLink& link : links_) read_link(link);
+    bridge_pairs();
     report_what_was_left_out();
     if (!skeleton) return with_nics_of(std::move(host_), choices_);
     const std::string id = gpu_ids_.size() == 1 ? *gpu_ids_.begin() : "";
@@ -95,7 +93,7 @@ class NcclReader {
   }
 
   // GB/s to what holds it. "16 GT/s" or "16.0 GT/s PCIe". What is none of the known rates, such as "Unknown",
-  // is taken for 8 GT/s, and counted.
+  // is taken for that of its GPU's generation, or of anything else for what NCCL takes, and counted.
   double link_gbs(const XmlElement& pci) {
     const std::string speed = pci.text_or("link_speed", "");
     double gigatransfers = 0;
@@ -109,9 +107,18 @@ class NcclReader {
         error == std::errc() && std::ranges::find(kGenerations, gigatransfers) != std::end(kGenerations);
     const int width = pci.has("link_width") ? pci.integer("link_width", 0, 64) : 0;
     if (width == 0) ++assumed_widths_;
-    if (!known) ++assumed_speeds_;
-    return pci_gbs(known ? gigatransfers : kAssumedGigatransfers, width > 0 ? width : kAssumedWidth,
-                   rates_of(choices_));
+    if (!known) {
+      const std::vector<XmlElement> gpus = pci.children("gpu");
+      gigatransfers =
+          gpus.empty() ? kUnknownGigatransfers : pci_facts(gpu_kind(gpus.front()).pci).gigatransfers;
+      ++assumed_speeds_[gigatransfers];
+    }
+    return pci_gbs(gigatransfers, width > 0 ? width : kUnknownLanes, rates_of(choices_));
+  }
+
+  // By the architecture: gcn of AMD, the compute capability of NVIDIA.
+  static const GpuFacts& gpu_kind(const XmlElement& gpu) {
+    return gpu.has("gcn") ? gpu_of_gcn(gpu.text("gcn")) : gpu_of_sm(gpu.integer("sm", 1, 10'000));
   }
 
   // Dumps nest a switch, a bridge and a device as <pci> alike; what is inside tells them apart, and for
@@ -160,8 +167,7 @@ class NcclReader {
     return choices_.nic_gbits > 0 ? net_gbs(choices_.nic_gbits) : up;
   }
 
-  // Ranks of the job that wrote the dump number the GPUs, or else their devices. The rate of a link is by the
-  // architecture: gcn of AMD, the compute capability of NVIDIA.
+  // Ranks of the job that wrote the dump number the GPUs, or else their devices.
   void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
@@ -170,10 +176,10 @@ class NcclReader {
     gpu_at_[bus] = at;
     ++gpus_;
     ++gpus_described_;
-    const int sm = gpu.has("gcn") ? 0 : gpu.integer("sm", 1, 10'000);
-    const GpuFacts& kind = sm == 0 ? gpu_of_gcn(gpu.text("gcn")) : gpu_of_sm(sm);
+    const GpuFacts& kind = gpu_kind(gpu);
     host_.take(kind);
-    const LinkFacts& its_link = sm == 0 ? link_facts(kind.link) : nvlink_of_sm(sm);
+    const LinkFacts& its_link =
+        gpu.has("gcn") ? link_facts(kind.link) : nvlink_of_sm(gpu.integer("sm", 1, 10'000));
     const double per_link =
         choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : rate_of(its_link, rates_of(choices_));
     if (choices_.nvlink_gbs > 0 && gpus_described_ == 1) host_.note_above_line(its_link, per_link);
@@ -224,8 +230,10 @@ class NcclReader {
         continue;
       }
       const double megabits = net.number("speed", 0, kMostMegabits);
-      part.net_gbs += net_gbs((megabits > 0 ? megabits : kAssumedMegabits) / 1000);
-      if (megabits == 0) host_.assumed.push_back(net.text("name") + " has speed 0, and is taken for 10 Gb/s");
+      part.net_gbs += net_gbs(megabits > 0 ? megabits / 1000 : kUnknownNicGbits);
+      if (megabits == 0)
+        host_.assumed.push_back(
+            fmt::format("{} has speed 0, and is taken for {} Gb/s", net.text("name"), kUnknownNicGbits));
       if (net.has("latency")) part.net_alpha_us = std::max(part.net_alpha_us, net.number("latency", 0, 1e6));
       part.name += (ports++ > 0 ? " and " : "") + net.text("name");
     }
@@ -233,7 +241,7 @@ class NcclReader {
     if (ports == 0) {
       part.name = "nic " + bus;
       part.net_gbs =
-          default_nic_gbs(up > 0 ? up : pci_gbs(kAssumedGigatransfers, kAssumedWidth, rates_of(choices_)));
+          default_nic_gbs(up > 0 ? up : pci_gbs(kUnknownGigatransfers, kUnknownLanes, rates_of(choices_)));
       ++nics_without_speed_;
     }
     if (ports > 1) ++several_ports_;
@@ -259,17 +267,31 @@ class NcclReader {
     if (other == gpu_at_.end())
       ++to_nobody_;
     else if (other->second == gpu)
-      ++to_itself_;
+      to_itself_[gpu] += gbs;
     else
       host_.cables.push_back({gpu, other->second, gbs});
+  }
+
+  // Azure's file of NC A100 v4 lists the bridge of two GPUs at each of them, with itself as the target.
+  void bridge_pairs() {
+    const std::string instance = bridged_instance(host_.file, choices_);
+    const std::vector<int> gpus = host_.gpus();
+    if (instance.empty() || !host_.cables.empty() || to_itself_.size() != gpus.size() || gpus.size() % 2 != 0)
+      return;
+    for (std::size_t a = 0; a < gpus.size(); a += 2)
+      host_.join(gpus[a], gpus[a + 1], std::min(to_itself_[gpus[a]], to_itself_[gpus[a + 1]]));
+    host_.assumed.push_back(
+        fmt::format("{} of GPUs to themselves are taken for bridges between neighbours, as {} has them",
+                    counted(std::ssize(to_itself_), host_.cable_name), instance));
+    to_itself_.clear();
   }
 
   // Everything that was assumed or ignored is a sentence in the report: a wrong guess shall be seen.
   void report_what_was_left_out() {
     const auto& cable = host_.cable_name;
-    if (to_itself_ > 0)
+    if (!to_itself_.empty())
       host_.assumed.push_back(
-          fmt::format("{} of GPUs to themselves are left out", counted(to_itself_, cable)));
+          fmt::format("{} of GPUs to themselves are left out", counted(std::ssize(to_itself_), cable)));
     if (to_nobody_ > 0)
       host_.assumed.push_back(
           fmt::format("{} to GPUs that the file does not have are left out", counted(to_nobody_, cable)));
@@ -289,8 +311,9 @@ class NcclReader {
         host_.assumed.push_back(fmt::format("{} without a {} {} taken for {}", counted(links, "PCI link"),
                                             lacking, links == 1 ? "is" : "are", value));
     };
-    taken_for(assumed_speeds_, "speed", fmt::format("{} GT/s", kAssumedGigatransfers));
-    taken_for(assumed_widths_, "width", fmt::format("x{}", kAssumedWidth));
+    for (const auto& [gigatransfers, links] : assumed_speeds_)
+      taken_for(links, "speed", fmt::format("{} GT/s", gigatransfers));
+    taken_for(assumed_widths_, "width", fmt::format("x{}", kUnknownLanes));
     if (several_ports_ > 0)
       host_.read.push_back(fmt::format("{} with several ports {} shown as one port of their sum",
                                        counted(several_ports_, "NIC"), several_ports_ == 1 ? "is" : "are"));
@@ -326,8 +349,9 @@ class NcclReader {
   int nets_again_ = 0, shared_gpus_ = 0;
   std::map<std::string, int> ignored_ = {};
   int gpus_ = 0, gpus_described_ = 0;
-  int to_itself_ = 0, to_nobody_ = 0, assumed_speeds_ = 0, assumed_widths_ = 0, several_ports_ = 0,
-      nics_without_speed_ = 0;
+  std::map<int, double> to_itself_ = {};       // by GPU: GB/s
+  std::map<double, int> assumed_speeds_ = {};  // by GT/s
+  int to_nobody_ = 0, assumed_widths_ = 0, several_ports_ = 0, nics_without_speed_ = 0;
 };
 
 }  // namespace

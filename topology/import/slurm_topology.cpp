@@ -23,7 +23,6 @@
 namespace chorale {
 namespace {
 
-constexpr double kSlurmNicGbits = 200, kSlurmNicAlpha = 2;  // of hosts of which nothing else is known
 constexpr std::size_t kMostSlurmSwitches = 10'000;
 
 class SlurmReader {
@@ -171,13 +170,14 @@ SwitchTree read_slurm_topology(std::string_view text, const std::string& file) {
 
 // Nothing is known of a host but its place, so it is one rank with one NIC.
 Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOptions& options) {
-  Wiring wiring;
-  const double gbits = options.nic_gbits > 0 ? options.nic_gbits : kSlurmNicGbits;
+  const HostFacts& host = host_facts();
+  const NetworkFacts& network = network_facts(host.network);
+  Wiring wiring{.call_us = host.call_us};
+  const double gbits = options.nic_gbits > 0 ? options.nic_gbits : host.nic_gbits;
   std::vector<NetworkPort> ports;
   for (int h = 0; h < std::ssize(tree.hosts); ++h) {
     const int node = wiring.add(WiringNode::Kind::Gpu, tree.hosts[h]);
-    ports.push_back(
-        {h, node, node, nic_gbs(network_facts("InfiniBand"), gbits, rates_of(options)), kSlurmNicAlpha});
+    ports.push_back({h, node, node, nic_gbs(network, gbits, rates_of(options)), network.step_us / 2});
   }
   wiring.read.push_back(fmt::format("{}: {}, {}", file_name(file), counted(std::ssize(tree.hosts), "host"),
                                     counted(std::ssize(tree.switches), "switch", "switches")));
@@ -187,7 +187,9 @@ Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOp
       "are the ranks",
       gbits, options.nic_gbits > 0 ? ", as specified" : " (--nic-gbits sets another)"));
   wiring.assumed.push_back(
-      "latencies (alpha) are of the usual order: a port of the network 2 us, a link between switches 1");
+      fmt::format("latencies are those of MPI between hosts: a port of the network {} us, a link between "
+                  "switches {}; a call costs {} us",
+                  network.step_us / 2, network.step_us / 4, host.call_us));
   return wiring;
 }
 
