@@ -202,7 +202,7 @@ else:
 # in one line.
 for name in ("gb300_tray.xml", "h100_vm.xml", "quad_mesh.txt", "rocm_hops_all_one.txt", "two_ranks_one_gpu.xml"):
     run(chorale, "topology", "import", f"public/{name}", "-o", "imported.json")
-    result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "5s")
+    result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "2s")
     assert result["points"], name
     say(name, f"imported: {result['topology']['ranks']} GPUs; its frontier is true")
 knows(["public/long_profile.py"])
@@ -218,7 +218,7 @@ for command in (["topology", "import", "public/block.conf", "-o", "imported.json
 # ---- Cayley graphs of groups that are no products of cyclic ones: frontiers that are true, with the rates
 # that were found on them.
 for name, most in (("a4xz2.json", 20), ("a4xz2_5.json", 62 / 7), ("cay64.json", None)):
-    result = made("frontier", f"truth/design_not_all_cayley/{name}", "alltoall", "--time-limit", "20s", *([] if most else ["--max-chunks", "1"]))
+    result = made("frontier", f"truth/design_not_all_cayley/{name}", "alltoall", "--time-limit", "8s", *([] if most else ["--max-chunks", "1"]))
     least = min(p["rounds"] / p["chunks"] for p in result["points"])
     assert not most or least <= most + 1e-9 or not result["complete"], (name, least)
     say(name, f"an Alltoall of {least:.3f} rounds per chunk that is true")
