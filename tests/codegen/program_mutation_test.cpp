@@ -139,11 +139,11 @@ void expect_nearly_all_killed(bool shared) {
   }();
 }
 
-TEST(ProgramMutation, TheVerifierKillsNearlyAll) {
+TEST(ProgramMutationLong, TheVerifierKillsNearlyAll) {
   expect_nearly_all_killed(false);
 }
 
-TEST(ProgramMutation, TheVerifierKillsNearlyAllInPlace) {
+TEST(ProgramMutationLong, TheVerifierKillsNearlyAllInPlace) {
   expect_nearly_all_killed(true);
 }
 

@@ -143,7 +143,7 @@ TEST(Timetable, FindsWhatExhaustiveSearchFinds) {
 
 // A page of dgx-a100:2 was drawn for 17 seconds after a limit: work is counted, none is done beyond what is
 // left, and what is given up costs little more than asking.
-TEST(Timetable, TakesNoMoreWorkThanIsLeft) {
+TEST(TimetableLong, TakesNoMoreWorkThanIsLeft) {
   for (const char* name : {"dgx2", "dgx-a100:2", "torus:4x4", "hub:7"}) {
     const Topology t = flatten(named_topology(name));
     for (unsigned seed = 1; seed <= 3; ++seed) {

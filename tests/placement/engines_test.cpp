@@ -41,7 +41,7 @@ void expect_same(int levels, Rules rules, int most, PlaceEngine engine, std::siz
   EXPECT_GT(found.calls, static_cast<long long>(count));
 }
 
-TEST(StrategyEngines, SatFindsTheSame) {
+TEST(StrategyEnginesLong, SatFindsTheSame) {
   expect_same(1, Rules::Paper, 3, PlaceEngine::Sat, 3);
   expect_same(2, Rules::Paper, 4, PlaceEngine::Sat, 41);
   expect_same(2, Rules::Paper, 6, PlaceEngine::Sat, 47);

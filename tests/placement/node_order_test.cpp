@@ -165,7 +165,7 @@ std::vector<int> order_in(const Allocation& allocation, const NodeOrder& answer)
 }
 
 // Of any order, the bound admits the times of the communications, and it refuses most far shorter ones.
-TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
+TEST(NodeOrderLong, BoundAdmitsWhatOrdersTake) {
   int refused = 0, do_not_fit = 0;
   for (int seed = 0; seed < 80; ++seed) {
     SCOPED_TRACE(seed);
@@ -223,7 +223,7 @@ TEST(NodeOrderLong, MeetsTheBoundOnFragments) {
   EXPECT_GE(met, 3);
 }
 
-TEST(NodeOrder, AgainstEveryPermutation) {
+TEST(NodeOrderLong, AgainstEveryPermutation) {
   for (int seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);

@@ -276,7 +276,7 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
 
 // All pairs of 360 ranks are linked, so each of the many ways to divide them is as good as the next, and one
 // limit spoils all.
-TEST(Levels, WhatCouldTakeHoursIsGivenUp) {
+TEST(LevelsLong, WhatCouldTakeHoursIsGivenUp) {
   Topology t = named_topology("full:360");
   t.limits.push_back({.name = "odd", .links = {0, 1}, .bandwidth = 1});
   EXPECT_EQ(levels_of(t).why_none, "has no division that was found in a moment");
