@@ -37,16 +37,16 @@ std::optional<double> beta_of(const Topology& topology, const SharedLimit& limit
   return first;
 }
 
-struct Units {
+struct RateUnits {
   std::vector<int> units = {};
   bool exact = false;
 };
 
 // Exact ratios with few chunks for the slowest, else near ones.
-std::optional<Units> units_of(const std::vector<double>& rates) {
+std::optional<RateUnits> units_of(const std::vector<double>& rates) {
   if (const auto fit = fitted_if_possible(rates, kExact))
-    if (*std::ranges::min_element(fit->units) <= kMaxExactSlowest) return Units{fit->units, true};
-  if (const auto fit = fitted_if_possible(rates, kNear)) return Units{fit->units, false};
+    if (*std::ranges::min_element(fit->units) <= kMaxExactSlowest) return RateUnits{fit->units, true};
+  if (const auto fit = fitted_if_possible(rates, kNear)) return RateUnits{fit->units, false};
   return {};
 }
 
@@ -66,7 +66,7 @@ Topology with_rates_as_bandwidths(const Topology& topology) {
     if (!beta) return topology;
     rates.push_back(rate_of(limit.bandwidth, *beta));
   }
-  const std::optional<Units> fit = units_of(rates);
+  const std::optional<RateUnits> fit = units_of(rates);
   if (!fit) return topology;
   const auto slowest = std::ranges::min_element(rates) - rates.begin();
   const double beta = decimal(fit->units[slowest] / rates[slowest], 12);

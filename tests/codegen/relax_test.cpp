@@ -15,6 +15,7 @@
 #include "ir/error.h"
 #include "semantics/verify_blocks.h"
 #include "tests/codegen/passes_alone.h"
+#include "tests/kit/baselines.h"
 #include "tests/kit/refusal.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
@@ -43,7 +44,8 @@ std::vector<Subject> made_subjects() {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {2, 4, 8}) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
-      add(name_of(entry.method), topology, classic_algorithm(entry.method, topology));
+      if (const std::optional<Point> point = test::baseline(entry.method, topology))
+        add(name_of(entry.method), topology, *point);
     }
   return result;
 }
