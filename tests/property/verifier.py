@@ -327,7 +327,7 @@ def schedule_faults(machine, chunks, schedule):
             if limit.counts(sends) > rounds * limit.bandwidth:
                 faults.append(f"step {s}: limit {i} carries too much")
         after = {at: list(state[at[0]][src]) for at, src in copies.items()}
-        parts = {at: set(made_of[at[0]][src]) for at, src in copies.items()}
+        parts = {at: set(made_of[at[0]][src]) for at, src in copies.items()} if sums else {}
         stated = stated_sums(step)
         if set(stated) - set(adds):
             raise Fault(f"step {s}: sums of what does not arrive")
