@@ -125,14 +125,14 @@ std::string left_to_switches(const Verified<Schedule>& schedule, const PeerProgr
                              const std::string& none) {
   if (none.empty() || program.teams.empty()) return none;
   const SwitchUses uses = switch_uses(schedule);
-  std::size_t made = 0;
+  int made = 0;
   for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
     const auto count = [](const std::vector<DataPlace>& places) {
       return std::ranges::count_if(places, [](const DataPlace& place) { return place.team >= 0; });
     };
-    made += static_cast<std::size_t>(count(i.does.from) + count(i.does.to));
+    made += static_cast<int>(count(i.does.from) + count(i.does.to));
   });
-  const std::size_t all = uses.uses.size() + static_cast<std::size_t>(uses.missed);
+  const int all = operations(uses) + uses.missed;
   return made == all
              ? ""
              : fmt::format("{} of {} sums and copies are left to switches, the others go value by value",

@@ -41,7 +41,7 @@ bool adds_up_teams(const PeerProgram& program) {
 // Columns of rows are the fields of ir/peer_rows.h in their order: aggregates without a constructor.
 std::string algorithm_header(const Collective& collective, const PeerProgram& program, double bus_factor) {
   const PeerTable table = table_of(program);
-  NumberTable instructions, places, blocks, ranks, teams, members;
+  NumberTable instructions, places, blocks, ranks, teams;
   for (const PeerRow& r : table.rows)
     instructions.push_back({r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value,
                             r.a_launch, r.lag, r.position});
@@ -51,7 +51,6 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
     ranks.push_back(
         {r.input_chunks, r.output_chunks, r.scratch_chunks, r.counters, r.inputs, r.outputs, r.slice});
   for (const PeerTeamRow& r : table.teams) teams.push_back({r.first, r.count});
-  for (const int rank : table.members) members.push_back({rank});
   const Promise promise(collective);
   const std::string name = printable_name(program.name);
   const std::string function =
@@ -80,8 +79,9 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
              "chorale::PeerRankRow", "kRankRows", ranks, 7) +
          printed_table("ranks whose memory a switch reaches at one address: first in kMembers, how many",
                        "chorale::PeerTeamRow", "kTeams", teams, 2) +
-         printed_table("ranks", "int", "kMembers", members, 1) + function + printed_promise(promise) +
-         "}  // namespace algorithm\n";
+         fmt::format("constexpr int kMembers[] = {{{}}};\n\n",
+                     fmt::join(table.members.empty() ? std::vector{-1} : table.members, ", ")) +
+         function + printed_promise(promise) + "}  // namespace algorithm\n";
 }
 
 }  // namespace

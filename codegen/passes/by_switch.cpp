@@ -330,6 +330,12 @@ class Rewriter {
 
 }  // namespace
 
+int operations(const SwitchUses& uses) {
+  int all = 0;
+  for (const SwitchUse& use : uses.uses) all += use.maker < 0 ? 1 : use.rank == use.maker ? 2 : 0;
+  return all;
+}
+
 bool made_by_switches(const SwitchUses& uses, bool sums_go_on) {
   const auto goes_on = [&](const SwitchUse& sum) {
     return std::ranges::any_of(uses.uses, [&](const SwitchUse& use) {

@@ -41,6 +41,9 @@ struct SwitchUses {
 // Messages are numbered as the sends of the schedule.
 SwitchUses switch_uses(const Verified<Schedule>&);
 
+// Returns how many sums and copies they are: of sums that one rank makes for others, one sum and one copy.
+int operations(const SwitchUses&);
+
 // Do switches make all that limits count once? `sums_go_on`: of a target whose switch adds up only what the
 // same rank copies later.
 bool made_by_switches(const SwitchUses&, bool sums_go_on);

@@ -55,6 +55,12 @@ directories = (emitted("ring", "classic", "ring_allreduce", "ring:4")
                + emitted("alltoall", "classic", "direct_alltoall", "full:3")
                + emitted("frontier", "frontier", "dgx1", "reducescatter", "--max-chunks", "1"))
 ring = directories[0]
+# Sums and copies that switches make: of one step, of owners on a switch that delivers less, of an odd number.
+able = ["--switches-multicast", "--switches-reduce", "--max-chunks"]
+switched = (emitted("hub", "frontier", "hub:4", "allreduce", *able, "4") + emitted("hub5", "frontier", "hub:5", "reducescatter", *able, "2")
+            + emitted("hub3", "frontier", "hub:3", "broadcast", *able, "2")
+            + emitted("h100", "classic", "direct_allreduce", "dgx-h100:1"))
+assert all("kTeams[] = {\n    {0, " in (each / "out_of_place.h").read_text() for each in switched)
 # In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to
 # agree.
 free = emitted("free", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement")[0]
@@ -65,10 +71,11 @@ hanging = changed("hanging", ring, wait, wait.replace("1, 1, 0, -1}", "9, 1, 0, 
 racing = changed("racing", ring, wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0, -1}")
 in_place = [directories[0], directories[2], directories[-1]]  # a ring, a tree, a synthesized one
 TYPES = (["ELEMENT=chorale::Bfloat16", "REDUCTION=Max"], ["ELEMENT=chorale::Float16", "WIDEN"], ["ELEMENT=std::int8_t"], ["ELEMENT=double", "REDUCTION=Prod"])
-programs = compiled("quick", [(each, []) for each in [*directories, free, agreed, hanging]] + [(each, ["IN_PLACE"]) for each in in_place]
-                    + [(ring, macros) for macros in TYPES])
-typed, programs = programs[-len(TYPES):], programs[:-len(TYPES)]
-placed, programs = programs[-len(in_place):], programs[:-len(in_place)]
+programs = compiled("quick", [(each, []) for each in [*directories, free, agreed, hanging]] + [(each, ["IN_PLACE"]) for each in in_place + switched]
+                    + [(each, macros) for each in (ring, switched[0]) for macros in TYPES] + [(each, []) for each in switched])
+by_switch, programs = programs[-len(switched):], programs[:-len(switched)]
+typed, programs = programs[-2 * len(TYPES):], programs[:-2 * len(TYPES)]
+placed, programs = programs[-len(in_place + switched):], programs[:-len(in_place + switched)]
 *plain, on_free, on_agreed, on_hanging = programs
 # One as its Makefile has it.
 for target in ("cpu", "races"):
@@ -76,7 +83,7 @@ for target in ("cpu", "races"):
 alone = ring / "virtual_ranks_cpu"
 
 rows = 0
-for program in [[alone], *plain]:
+for program in [[alone], *plain, *by_switch]:
     # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a
     # row.
     rows += checked(program, "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
@@ -92,8 +99,8 @@ assert re.search(r"^[1-9]\d* wrong elements", run(*on_agreed, "-b", "4K", "-e", 
 hang = run(*on_hanging, "-b", "4", "-e", "4", "-p", "0.3", code=3).stderr
 assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
 rows += checked(plain[0], "-b", "4", "-e", "4", "-p", "0")  # for as long as it takes
-direct, on_racing = compiled("races", [(directories[1], []), (racing, [])])
-for program in [[ring / "virtual_ranks_races"], direct]:
+direct, *by_switch, on_racing = compiled("races", [(directories[1], []), *((each, []) for each in switched), (racing, [])])
+for program in [[ring / "virtual_ranks_races"], direct, *by_switch]:
     rows += checked(program, "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
 run(*on_racing, "-b", "4K", "-e", "4K", code=(1, 66))
 
@@ -101,4 +108,4 @@ run(*on_racing, "-b", "4K", "-e", "4K", code=(1, 66))
 for options in (["-b", "x"], ["-q"], ["-b", "1T"], ["-p", "x"], ["-p", "-1"], ["-p", "nan"], ["-p", "1e30"]):
     assert run(alone, *options, code=2).stderr
 
-print(f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong")
+print(f"{len(directories)} algorithms and {len(switched)} by switches, {rows} sizes run on threads, 0 wrong")
