@@ -440,6 +440,15 @@ std::vector<Tree> trees_of_switches(Trees kind, std::vector<std::vector<Rank>> n
   return trees;
 }
 
+// So many chunks of each tree start together that there are few waves: those of a chunk each would leave a part
+// of each round of a switch unused.
+void in_waves(Request& request) {
+  constexpr std::size_t kMostWaves = 16;
+  const std::vector<Tree> trees = request.trees;
+  for (std::size_t each = 2; each <= request.chunks / (trees.size() * kMostWaves); ++each)
+    request.trees.insert(request.trees.end(), trees.begin(), trees.end());
+}
+
 // A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
 // needs w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
@@ -494,6 +503,7 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
     request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
   }
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
+  if (is_by_switches(row.trees)) in_waves(request);
 
   Point point{.method = method, .construction = name_of(method)};
   point.collective = make_collective(row.entry.collective, ranks,

@@ -30,9 +30,11 @@ def taken(*arguments, size):
     return row["algorithm"], row["protocol"], row["us"], row["busbw_gbs"]
 
 
-# A ring of eight A100 at 8 bytes: 6.6 us and 14 steps of 0.6 us over NVLink, by NCCL's tuning.
-algorithm, protocol, us, _ = taken("A100", "allreduce", size=8)
-assert (algorithm, protocol) == ("Ring", "LL") and 15.0 <= us < 15.2, us
+# A ring of eight V100 at 8 bytes: 6.6 us and 14 steps of 0.6 us over NVLink, by NCCL's tuning; on A100 a call costs
+# 5.5 us more, as a100-1n-ar-howto has it (20.5 us).
+for gpu, least in (("V100", 15.0), ("A100", 20.5)):
+    algorithm, protocol, us, _ = taken(gpu, "allreduce", size=8)
+    assert (algorithm, protocol) == ("Ring", "LL") and least <= us < least + 0.2, us
 # Public runs of nccl-tests: eight H100 reach 476 to 480 GB/s by NVLS and 366 by rings; four take a ring; two
 # nodes reach 471 to 487 by NVLSTree; eight MI300X 313 (meta tables in tests/data/measured).
 for arguments, expected, least, most in (
