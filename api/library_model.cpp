@@ -89,8 +89,9 @@ constexpr double kNvlsBusFactor = 1.75;
 constexpr std::int64_t kNvlsTreeFromBytes = 4 << 20;
 constexpr double kNvlsTreePartOfHopper = 0.8, kNvlsTreePartOfBlackwell = 0.5;
 
-// Starts of a GPU from one process, microseconds: a floor where there are more than two; fit.
-constexpr double kStartUs = 6.1;
+// Starts of a GPU from one process, microseconds: a floor where there are more than two; and of each beyond
+// eight; fit (the second on dgx2-12gpu-broadcast).
+constexpr double kStartUs = 6.1, kFurtherStartUs = 3;
 // Sends to each peer: a base over that of the GPU; what each further peer costs between nodes; fit.
 constexpr double kP2pUs = 3, kPeerUs = 0.8;
 // Part of a GPU's rate that sends reach: NVLink, xGMI, one neighbour through a switch, and over the links of
@@ -105,16 +106,17 @@ constexpr double kDirectPci = 40.8 / 52, kThroughHost = 27.84 / 52;  // of PCI 5
 // (g4dn-2n-ar-t4, odd), and several a part of the NICs.
 constexpr double kPartOfSockets = 0.58;
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
-// What such a GPU needs for a step over EFA, where one of eight needs 71 us (g4dn-2n-ar-t4, odd).
-constexpr double kAloneThroughHostUs = 29;
+// What a step over EFA of the first generation costs more where several GPUs of a node take it: fit on p4de-2n-ar,
+// 160.6 us with two of them, 14 NVLinks, a call.
+constexpr double kSharedEfaUs = 42;
 // Part of the rate of PCI where a GPU and its NIC are below different switches: fit on h200-2n-1gpu-ag-gib.
 constexpr double kFarNicsPart = 0.63;
-// Part of the rate of a ring where a shard is a multiple of 8 bytes, but not of 16, and of 4 alone: what loads
-// and stores of 16 bytes copy is copied by smaller ones. Fit on dgx2-12gpu-reducescatter.
+// Part of the rate of a ring where a shard is a multiple of 8 bytes, but not of 16, and of 4 alone: what
+// loads and stores of 16 bytes copy is copied by smaller ones. Fit on dgx2-12gpu-reducescatter.
 constexpr double kPartOf8Bytes = 0.5, kPartOf4Bytes = 0.38;
-// RCCL has schedules of its own for eight GPUs of CDNA 3 (tools/msccl-algorithms/allreduce-allpairs-8n-*.xml):
-// each sends to all others, ReduceScatter and Allgather. Part of the links that they reach: fit on
-// mi300x-vf-1n-ar-azure.
+// RCCL has schedules of its own for eight GPUs of CDNA 3
+// (tools/msccl-algorithms/allreduce-allpairs-8n-*.xml): each sends to all others, ReduceScatter and
+// Allgather. Part of the links that they reach: fit on mi300x-vf-1n-ar-azure.
 constexpr std::int64_t kAllPairsLLBelow = 512 << 10, kAllPairsUpTo = 11 << 20;
 constexpr double kAllPairsPart = 0.75;
 
@@ -139,12 +141,13 @@ struct Modelled {
   bool amd = false;
   Joined joined = Joined::Switch;
   int gpus = 1, nodes = 1;
-  double rate = 0;       // of a GPU within its node
-  double pair_rate = 0;  // from one GPU to one other
-  double nics = 0;       // of a node
-  double extra_us = 0;   // of a step between nodes, beyond NCCL's
-  double step_us = 0;    // between nodes
-  double share = 0;      // of switches that add; 0: none do
+  double rate = 0;        // of a GPU within its node
+  double pair_rate = 0;   // from one GPU to one other
+  double nics = 0;        // of a node
+  double network_us = 0;  // the least of a step between nodes
+  double extra_us = 0;    // of a step between nodes, beyond NCCL's
+  double step_us = 0;     // between nodes
+  double share = 0;       // of switches that add; 0: none do
   int version = kNewestVersion;
 
   int ranks() const { return gpus * nodes; }
@@ -235,17 +238,13 @@ void set_network(const LibraryMachine& machine, Modelled& m) {
   const NetworkFacts& network = known_network(machine.network);
   const double gbits = machine.nic_gbits > 0 ? machine.nic_gbits : m.gpu.nic_gbits;
   m.nics = (machine.nics > 0 ? machine.nics : m.gpus) * nic_gbs(network, gbits, RateKind::Effective);
-  m.step_us = network.step_us;
-  m.extra_us = network.step_us - kOverNetwork.tree[kLL];
+  m.network_us = network.step_us;
+  m.step_us = network.step_us + (m.gpus > 1 && std::string_view(network.name) == "EFA" ? kSharedEfaUs : 0);
+  m.extra_us = m.step_us - kOverNetwork.tree[kLL];
   if (m.gpus == 1) m.nics = std::min(m.nics, kMostOfOneGpuGbs);
   if (machine.far_nics) m.nics = std::min(m.nics, m.gpus * kFarNicsPart * pci_of(machine, m));
-  if (machine.host_copies && m.gpus == 1) {
-    m.nics = std::min(m.nics, kAloneThroughHostGbs);
-    m.step_us = std::min(m.step_us, kAloneThroughHostUs);
-    m.extra_us = m.step_us - kOverNetwork.tree[kLL];
-  } else if (machine.host_copies) {
-    m.nics *= kPartThroughHost;
-  }
+  if (machine.host_copies)
+    m.nics = m.gpus == 1 ? std::min(m.nics, kAloneThroughHostGbs) : kPartThroughHost * m.nics;
   if (m.gpus == 1) m.rate = m.pair_rate = kUnlimited;
 }
 
@@ -445,7 +444,9 @@ LibraryTime time_of(const LibraryMachine& machine, const Modelled& m, Call call,
                    .protocol = kProtocolNames[taken.protocol],
                    .us = taken.us(bytes, factor)};
   if (machine.one_process && m.ranks() > 2)
-    time.us = std::max(time.us, kStartUs * m.ranks() + bytes * factor / taken.busbw_gbs / 2e3);
+    time.us =
+        std::max(time.us, kStartUs * std::min(m.ranks(), 8) + kFurtherStartUs * std::max(m.ranks() - 8, 0) +
+                              bytes * factor / taken.busbw_gbs / 2e3);
   time.busbw_gbs = bytes * factor / time.us / 1e3;
   return time;
 }
@@ -487,7 +488,7 @@ LibraryRates library_rates(const LibraryMachine& machine) {
   const Modelled m = modelled(machine);
   const bool by_links = m.joined == Joined::Switch || m.joined == Joined::Mesh;
   LibraryRates rates{.step_us = by_links ? link_facts(m.gpu.link).step_us : kPciStepUs,
-                     .network_us = m.is_one_node() ? 0 : m.step_us,
+                     .network_us = m.network_us,
                      .call_us = m.gpu.call_us};
   if (!m.is_one_node()) rates.nics_gbs = m.nics;
   if (m.gpus > 1) {
@@ -553,9 +554,11 @@ double gbs_out_of(const Topology& topology, const std::vector<Rank>& node) {
 
 }  // namespace
 
-// Machines that failures or changes have made have more words in their names.
+// Machines that failures or changes have made have more words in their names. Where schedules leave switches
+// alone (ir/links_alone.h) the library does not.
 std::optional<LibraryMachine> library_machine(const Topology& topology) {
-  if (topology.ranks < 2 || topology.name.find(' ') != std::string::npos) return {};
+  const std::string rest = topology.name.substr(std::min(topology.name.find(' '), topology.name.size()));
+  if (topology.ranks < 2 || (!rest.empty() && rest != " whose switches only forward")) return {};
   const std::optional<NamedShape> shape = shape_named(topology.name);
   if (!shape) return {};
   const std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;

@@ -64,7 +64,8 @@ struct Fields<LibraryTime> {
 std::string library_of(const LibraryMachine&);
 
 // Returns what the library takes at each size, in bytes from 0. Throws InputError for a GPU or network that
-// the table of facts lacks, a version that is not of the form 2.18, counts below 1, and a machine of one rank.
+// the table of facts lacks, a version that is not of the form 2.18, counts below 1, and a machine of one
+// rank.
 std::vector<LibraryTime> library_times(const LibraryMachine&, LibraryCall,
                                        const std::vector<std::int64_t>& message_bytes);
 

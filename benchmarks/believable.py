@@ -225,15 +225,14 @@ def bounds(chorale, table, rates, kept):
     if not rates or table.call == "sendrecv" or table.gpus * table.nodes > MOST_RANKS_BOUNDED:
         return []
     by_name, described = table.name(), table.description(rates)
-    in_network = ["--switches-in-network"] if rates["switch_gain"] and by_name else []
     key = json.dumps([by_name, described | {"topology": ""}, table.call])
     if key not in kept:
         kept[key] = []
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(json.dumps(described))
             file.flush()
-            for machine, options in ((by_name, in_network), (file.name, [])):
-                answer, why = asked(chorale, ["compare", machine, machine, table.call, *options]) if machine else (None, "")
+            for machine in (by_name, file.name):
+                answer, why = asked(chorale, ["compare", machine, machine, table.call]) if machine else (None, "")
                 if why:
                     print(f"{table.id}: not bounded: {why}")
                 for limit in (answer["limits"][0] if answer else []):
@@ -246,7 +245,7 @@ def bound_us(bound, table, size):
     return call_us + max(latency_us - call_us, size * bus_factor(table.call, table.gpus * table.nodes) / busbw / 1e3 if busbw else 0)
 
 
-def ours(chorale, table, rates, seconds, kept):
+def ours(chorale, table, seconds, kept):
     """Searched once for each machine and collective, at all sizes of their tables."""
     name = table.name()
     if not name or table.call == "sendrecv" or not seconds:
@@ -254,8 +253,7 @@ def ours(chorale, table, rates, seconds, kept):
     sizes = [size for size, _ in table.rows if size >= 64]
     key = (name, table.call, tuple(sizes))
     if key not in kept:
-        in_network = ["--switches-in-network"] if rates and rates["switch_gain"] else []
-        answer, _ = asked(chorale, ["optimize", name, table.call, *in_network, "--search-time", f"{seconds}s", "--sizes", ",".join(map(str, sizes))]) if sizes else (None, "")
+        answer, _ = asked(chorale, ["optimize", name, table.call, "--search-time", f"{seconds}s", "--sizes", ",".join(map(str, sizes))]) if sizes else (None, "")
         kept[key] = {row["message_bytes"]: row for row in answer["rows"]} if answer else {}
     return kept[key]
 
@@ -309,7 +307,7 @@ def main():
     print(f"{'table':<30} {'library takes':<28} {'median':>7}  {'worst':>6}" + ("  ours, the largest size" if options.ours else ""))
     for index, table in tables:
         answers, rates = predicted(options.chorale, table)
-        searched, of_table = ours(options.chorale, table, rates, options.ours, kept), []
+        searched, of_table = ours(options.chorale, table, options.ours, kept), []
         limits = bounds(options.chorale, table, rates, kept)
         for size, us in table.rows:
             if size not in answers:

@@ -142,8 +142,8 @@ ReportTable by_size(const Optimized& answer) {
   return {.rows = std::move(rows), .kinds = measured ? "rrrrrrrrr" : "rrrrrlrrr"};
 }
 
-// The model is within some 10 % at half of the sizes that were measured: one digit after the point, and from 2x
-// on none.
+// The model is within some 10 % at half of the sizes that were measured: one digit after the point, and from
+// 2x on none.
 std::string rounded_speedup(double speedup) {
   return speedup >= 1.95 ? fmt::format("{:.0f}x", speedup) : fmt::format("{:.1f}x", speedup);
 }
@@ -152,7 +152,7 @@ std::string rounded_speedup(double speedup) {
 // The speedup is over that of a program that has such costs, too.
 ReportTable by_library(const Optimized& answer) {
   std::vector<std::vector<std::string>> rows = {
-      {"message", answer.library + " takes (model)", "its time", "ours emitted", "speedup, about"}};
+      {"message", answer.library + " takes (model)", "its time", "a program's", "speedup, about"}};
   for (const OptimizedRow& row : answer.rows)
     rows.push_back({format_bytes(static_cast<double>(row.message_bytes)), row.library,
                     format_us(row.library_us), row.us > 0 ? format_us(row.emitted_us) : "-",
@@ -197,8 +197,8 @@ Report report_of(const Optimized& answer) {
   if (answer.binding) report.sentences.push_back(in_words(*answer.binding));
   if (!answer.library.empty())
     report.sentences.push_back(
-        fmt::format("what {} takes, its time, and ours with flags and pipelines are a model's "
-                    "(docs/believable.md); --log has measured ones",
+        fmt::format("what {} takes, its time, and that of an emitted program with flags and pipelines are a "
+                    "model's (docs/believable.md); --log has measured ones",
                     answer.library));
   if (library_adds_in_switches(answer))
     report.sentences.push_back(

@@ -440,8 +440,8 @@ std::vector<Tree> trees_of_switches(Trees kind, std::vector<std::vector<Rank>> n
   return trees;
 }
 
-// So many chunks of each tree start together that there are few waves: those of a chunk each would leave a part
-// of each round of a switch unused.
+// So many chunks of each tree start together that there are few waves: those of a chunk each would leave a
+// part of each round of a switch unused.
 void in_waves(Request& request) {
   constexpr std::size_t kMostWaves = 16;
   const std::vector<Tree> trees = request.trees;

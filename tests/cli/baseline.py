@@ -30,8 +30,8 @@ def taken(*arguments, size):
     return row["algorithm"], row["protocol"], row["us"], row["busbw_gbs"]
 
 
-# A ring of eight V100 at 8 bytes: 6.6 us and 14 steps of 0.6 us over NVLink, by NCCL's tuning; on A100 a call costs
-# 5.5 us more, as a100-1n-ar-howto has it (20.5 us).
+# A ring of eight V100 at 8 bytes: 6.6 us and 14 steps of 0.6 us over NVLink, by NCCL's tuning; on A100 a call
+# costs 5.5 us more, as a100-1n-ar-howto has it (20.5 us).
 for gpu, least in (("V100", 15.0), ("A100", 20.5)):
     algorithm, protocol, us, _ = taken(gpu, "allreduce", size=8)
     assert (algorithm, protocol) == ("Ring", "LL") and least <= us < least + 0.2, us
@@ -95,10 +95,24 @@ best, library = optimized("dgx-h100:1"), times("dgx-h100:1", "allreduce", "--siz
 assert best["library"] == "NCCL"
 for row, expected in zip(best["rows"], library):
     assert row["library"] == f"{expected['algorithm']} {expected['protocol']}" and abs(row["library_us"] - expected["us"]) < 1e-3 * expected["us"], (row, expected)
+# An emitted program costs more than the links that it uses, by a flag and a pipeline.
+for row in best["rows"]:
+    assert row["us"] + 2.8 * min(row["steps"], 14) <= row["emitted_us"] < 1.05 * row["us"] + 2.8 * 14 + 20, row
+assert optimized("dgx-h100:1", "--switches-forward-only")["library"] == "NCCL"
 for other in (optimized("ring:4"), optimized("dgx-h100:1", "--baselines", "mpi"), optimized("dgx-h100:1", "--without-rank", "3")):
     assert other["library"] == "" and all(row["library"] == "" for row in other["rows"]), other
 # A node of 16 A100 with one NIC of 8 GB/s: two nodes do not exceed it by more than trees may.
 assert taken("a100:2", "allreduce", size=GI)[3] <= 8 * 2 * 31 / 32
+
+# What a library takes is a schedule, too, where switches add: checked, and run as others are.
+for method, machine, more in (("nvls", "dgx-h100:1", ()), ("nvls_tree", "dgx-h100:2", ()), ("collnet_direct", "dgx-h100:2", ("--switches-multicast", "--switches-reduce")),
+                              ("collnet_chain", "dgx-a100:2", ("--switches-multicast", "--switches-reduce"))):
+    run_chorale("classic", f"{method}_allreduce", machine, *more, "--json", "classic.json")
+    run_chorale("check", "classic.json")
+    run_chorale("run", "classic.json", "--transport", "threads")
+refused("classic", "nvls_allreduce", "ring:8", says="do not multicast and reduce")
+refused("classic", "nvls_allreduce", "dgx-h100:2", says="nvls_tree_allreduce")
+refused("classic", "collnet_chain_allreduce", "dgx-h100:2", says="between its nodes")
 
 refused("baseline", "H1000", "allreduce")
 refused("baseline", "H100", "allreduces", says="allreduce")
@@ -142,7 +156,8 @@ faster = dict(table, id="faster", rows=[dict(row, time_us=row["time_us"] / 100) 
 (work / "faster.jsonl").write_text(json.dumps(faster) + "\n")
 printed, _ = believable("faster.jsonl")
 assert f"measured above the bound: {len(sizes)} rows of {len(sizes)}" in printed and "faster at " in printed, printed
-# Less than a table should have, or more, or something else, in each place; lines that are no tables; none at all.
+# Less than a table should have, or more, or something else, in each place; lines that are no tables; none at
+# all.
 odd = [{"id": "bare", "rows": []}, {"rows": [{"bytes": 8, "time_us": 1}]}]
 rows = [{"bytes": 0, "time_us": 5}, {"bytes": 1000, "time_us": 0}, {"bytes": "12K", "time_us": "31.5"}, {"bytes": 3, "busbw": 0.01}, {"bytes": 12345677, "busbw": 90},
         {"bytes": None}, {"time_us": 4}, {"bytes": 1e6, "time_us": -1}, {"bytes": 1 << 36, "time_us": 1e7, "busbw": "x"}]

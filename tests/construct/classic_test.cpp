@@ -280,8 +280,8 @@ TEST(Classic, SwitchesAddAndCopy) {
 
 // Of eight ranks with a chunk each, seven sums go out of a rank and one comes in, in one step, and copies the
 // other way in the next: 7 chunks over 8 lanes take a round. In waves a rank sends its data once and receives
-// the sum once: 16 waves of 32 chunks take four rounds each, and one more fills the pipeline; the forward-only
-// two-shot needs 2 x 7 / 8 of the data both ways.
+// the sum once: 16 waves of 32 chunks take four rounds each, and one more fills the pipeline; the
+// forward-only two-shot needs 2 x 7 / 8 of the data both ways.
 TEST(Classic, NvlsMovesDataOnce) {
   const Topology topology = nodes_on_switches(1, 8, true, false);
   EXPECT_EQ(classic_algorithm("nvls_allreduce", topology).cost, (Cost{.steps = 2, .rounds = 2, .chunks = 8}));

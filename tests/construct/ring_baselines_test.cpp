@@ -1,5 +1,5 @@
-// Baselines of rings against the bounds of a search: where rings are optimal a speedup over them is 1.00x, and
-// no bound exceeds what they reach.
+// Baselines of rings against the bounds of a search: where rings are optimal a speedup over them is 1.00x,
+// and no bound exceeds what they reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>

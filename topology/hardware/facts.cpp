@@ -58,9 +58,9 @@ constexpr LinkFacts kLinks[] = {
      "measured"},
 };
 
-// Shares are the most of any table, so that no bound is below what was measured; of n ranks the part is 9/8 n / (n
-// + 1) of that of eight (topology/switches.cpp). Hopper: azure-h100-1n-ar (478.9 GB/s busbw, 8 GPUs) has 0.738 of
-// 370.8, mleng-h200-8gpu-ar 0.729, and mleng-h200-5gpu-ar 0.698, which is 0.745 of eight; Blackwell:
+// Shares are the most of any table, so that no bound is below what was measured; of n ranks the part is 9/8 n
+// / (n + 1) of that of eight (topology/switches.cpp). Hopper: azure-h100-1n-ar (478.9 GB/s busbw, 8 GPUs) has
+// 0.738 of 370.8, mleng-h200-8gpu-ar 0.729, and mleng-h200-5gpu-ar 0.698, which is 0.745 of eight; Blackwell:
 // mleng-b200-8gpu-ar (838) has 0.663 of 721.8, mleng-b200-6gpu-ar 0.647, which is 0.671.
 constexpr SwitchFacts kSwitches[] = {
     {"NVSwitch 3",
@@ -122,8 +122,10 @@ constexpr NetworkFacts kNetworks[] = {
     {"RoCE", 0.975, 12,
      "part: fit on spark-2n-allgather-max; step: fit on spark-2n-ar-8k64k, 30.3 us with two steps and a "
      "call"},
-    {"EFA", 0.975, 71,
-     "part: as InfiniBand; step: fit on p4de-2n-ar, 160.6 us with two of them, 14 NVLinks, a call"},
+    {"EFA", 0.975, 29,
+     "part: as InfiniBand; step: g4dn-2n-ar-t4, 65 us with two of them and a call, the least of any table "
+     "(odd; "
+     "p4de-2n-ar and p3dn-2n-ar need more, api/library_model.cpp)"},
     {"EFA 2", 0.975, 23.5,
      "part: as InfiniBand; step: p5-2n-ar-doeks and p5-2n-ar-slurm, 64.7 us (no even table has it)"},
     {"TCPX", 0.945, 40,
