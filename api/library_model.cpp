@@ -211,7 +211,7 @@ int pci_generation(const LibraryMachine& machine, const Modelled& m) {
   return machine.pci > 0 ? machine.pci : m.gpu.pci;
 }
 double pci_of(const LibraryMachine& machine, const Modelled& m) {
-  return pci_gbs(2.5 * std::exp2(pci_generation(machine, m) - 1), 16);
+  return pci_facts(pci_generation(machine, m)).gbs;
 }
 
 void set_rates(const LibraryMachine& machine, Modelled& m) {
@@ -319,7 +319,7 @@ double part_of_alignment(const Modelled& m, Call call, double bytes) {
 
 Candidate ring(const Modelled& m, Call call, LibraryProtocol p, double bytes) {
   double gbs = std::min(m.rate, m.nics);
-  if (p == kSimple) gbs = std::min(gbs, m.rate * part_of_alignment(m, call, bytes));
+  if (p != kLL) gbs = std::min(gbs, m.rate * part_of_alignment(m, call, bytes));
   if (p == kLL) gbs = std::min(ll_gbs(m), gbs / 2);
   if (p == kLL128) gbs *= 0.92;  // NCCL: 120 of 128 bytes
   const double inside = std::max(steps_inside(m).ring[p], m.is_one_node() ? 0 : kNetworkPost[p]);
@@ -474,13 +474,13 @@ std::vector<LibraryTime> library_times(const LibraryMachine& machine, LibraryCal
 }
 
 // What a flag costs is what NCCL's Simple costs beyond LL, whose flags are in the data.
-double emitted_us(const LibraryMachine& machine, double us, int steps) {
+double emitted_us(const LibraryMachine& machine, LibraryCall call, std::int64_t message_bytes, double us,
+                  int steps) {
   const Modelled m = modelled(machine);
-  const auto flag = [](const PerProtocol& latency) { return latency[kSimple] - latency[kLL]; };
-  const int inside = std::min(steps, 2 * (m.ranks() - 1)), between = std::min(steps, 2 * floor_log2(m.nodes));
-  const double moving = std::max(0.0, us - m.gpu.call_us);
-  return us + inside * flag(steps_inside(m).ring) + between * flag(kOverNetwork.tree) +
-         fill_of(m) * std::sqrt(moving);
+  const double flag_us = steps_inside(m).ring[kSimple] - steps_inside(m).ring[kLL];
+  const double moving_us =
+      static_cast<double>(message_bytes) * bus_factor(call, m.ranks()) / std::min(m.rate, m.nics) / 1e3;
+  return us + std::min(steps, 2 * (m.ranks() - 1)) * flag_us + fill_of(m) * std::sqrt(moving_us);
 }
 
 // Parts of rates that the model takes off for what a library does not reach are not taken off here.

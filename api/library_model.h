@@ -70,9 +70,10 @@ std::vector<LibraryTime> library_times(const LibraryMachine&, LibraryCall,
                                        const std::vector<std::int64_t>& message_bytes);
 
 // Returns what an emitted program needs for a schedule of so many steps whose links need `us` in all,
-// microseconds: in each step a flag behind the data, as NCCL's Simple has it, and pipelines that fill as a
-// library's do. No more steps count than a ring has: of longer schedules waves overlap.
-double emitted_us(const LibraryMachine&, double us, int steps);
+// microseconds: in each step a flag behind the data, as NCCL's Simple has it within a node (between nodes a
+// signal follows the data, and is in the cost of a step), and pipelines that fill as the library's do. No
+// more steps count than a ring has: of longer schedules waves overlap.
+double emitted_us(const LibraryMachine&, LibraryCall, std::int64_t message_bytes, double us, int steps);
 
 // Returns the facts of a machine whose name has that of a GPU or of a cloud's shape ("dgx-h100:2"), with its
 // nodes and the ranks of each; none of other machines, and where nodes differ. Requires a topology without

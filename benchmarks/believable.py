@@ -37,7 +37,7 @@ NETWORKS = [("slingshot", "Slingshot"), ("p3dn", "EFA"), ("p4d", "EFA"), ("g4dn"
 # Catalogue: GPU, GPUs of a node; and Gb/s of the NICs of a node.
 NAMES = {("A100", 8): ("dgx-a100", 1600), ("H100", 8): ("dgx-h100", 3200), ("H200", 8): ("dgx-h100", 3200), ("H20", 8): ("dgx-h100", 3200), ("B200", 8): ("b200", 3200),
          ("B300", 8): ("b200", 3200), ("GB200", 72): ("gb200-nvl72", 28800), ("MI300X", 8): ("mi300x", 3200), ("MI325X", 8): ("mi300x", 3200), ("MI355X", 8): ("mi355x", 3200)}
-MOST_RANKS_SEARCHED, MOST_RANKS_BOUNDED = 32, 160
+MOST_RANKS_SEARCHED, MOST_RANKS_BOUNDED = 32, 72
 # The newest version of NCCL when a year began, for tables that name a year alone ("NCCL 2.2x").
 VERSIONS = {2018: 4, 2019: 4, 2020: 5, 2021: 8, 2022: 11, 2023: 16, 2024: 19, 2025: 24, 2026: 29}
 SUFFIXES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -231,12 +231,11 @@ def bounds(chorale, table, rates, kept):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(json.dumps(described))
             file.flush()
-            for machine in (by_name, file.name):
-                answer, why = asked(chorale, ["compare", machine, machine, table.call]) if machine else (None, "")
-                if why:
-                    print(f"{table.id}: not bounded: {why}")
-                for limit in (answer["limits"][0] if answer else []):
-                    kept[key].append((by_name if machine == by_name else "as described", rates["call_us"], limit["latency_us"], limit["busbw_gbs"]))
+            answer, why = asked(chorale, ["compare", by_name or file.name, file.name, table.call])
+        if why:
+            print(f"{table.id}: not bounded: {why}")
+        for name, limits in zip((by_name or "as described", "as described"), answer["limits"] if answer else ()):
+            kept[key] += [(name, rates["call_us"], limit["latency_us"], limit["busbw_gbs"]) for limit in limits]
     return kept[key]
 
 

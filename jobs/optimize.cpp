@@ -60,6 +60,7 @@ class Table {
     if (!known || !call) return;
     library_ = library_of(*known);
     library_machine_ = *known;
+    library_call_ = *call;
     library_times_ = library_times(*known, *call, messages_);
   }
 
@@ -120,7 +121,8 @@ class Table {
       answer.rows[i].algorithm = algorithm_of(result.topology, *point);
       answer.rows[i].steps = point->cost.steps;
       if (!library_.empty())
-        answer.rows[i].emitted_us = emitted_us(library_machine_, answer.rows[i].us, point->cost.steps);
+        answer.rows[i].emitted_us =
+            emitted_us(library_machine_, library_call_, messages_[i], answer.rows[i].us, point->cost.steps);
     }
     answer.binding = binding(result);
     answer.result = std::move(result);
@@ -192,6 +194,7 @@ class Table {
   const std::vector<std::int64_t> blocks_;
   std::string library_ = {};
   LibraryMachine library_machine_ = {};
+  LibraryCall library_call_ = LibraryCall::AllReduce;
   std::vector<LibraryTime> library_times_ = {};               // [size]; empty: none is known
   std::mutex mutex_;                                          // of the next
   std::vector<std::shared_ptr<const Fastest>> fastest_ = {};  // by size
