@@ -3,7 +3,7 @@
 // the same number.
 #include "api/point_times.h"
 
-#include "cost/program_time.h"
+#include "cost/event_time.h"
 #include "ir/fnv.h"
 
 namespace chorale {
@@ -40,7 +40,7 @@ std::optional<double> PointTimes::known(const Point& point, double block_bytes) 
 
 std::optional<double> PointTimes::us(const Point& point, double block_bytes, const std::atomic<bool>* stop) {
   if (const std::optional<double> us = known(point, block_bytes)) return us;
-  const std::optional<double> us = point_us(machine_, point, block_bytes, stop);
+  const std::optional<double> us = point_us(machine_, model_, point, block_bytes, stop);
   if (!us) return {};
   const Key key = key_of(point, block_bytes);
   const std::lock_guard lock(mutex_);

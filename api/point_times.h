@@ -1,4 +1,4 @@
-// How long points take at some sizes (point_us, cost/program_time.h): each is simulated once, and any thread
+// How long points take at some sizes (point_us, cost/event_time.h): each is simulated once, and any thread
 // may ask.
 #pragma once
 
@@ -11,14 +11,17 @@
 
 #include "ir/frontier.h"
 #include "ir/machine.h"
+#include "ir/time_model.h"
 
 namespace chorale {
 
 class PointTimes {
  public:
-  explicit PointTimes(Machine machine) : machine_(std::move(machine)) {}
+  explicit PointTimes(Machine machine, TimeModel model = TimeModel::Steps)
+      : machine_(std::move(machine)), model_(model) {}
 
   const Machine& machine() const { return machine_; }
+  TimeModel model() const { return model_; }
 
   std::optional<double> known(const Point&, double block_bytes) const;
   // Nothing where `stop` (null: never) becomes true before it is known.
@@ -30,6 +33,7 @@ class PointTimes {
   static Key key_of(const Point&, double block_bytes);
 
   const Machine machine_;
+  const TimeModel model_;
   mutable std::mutex mutex_;
   std::map<Key, double> known_ = {};
 };

@@ -11,6 +11,7 @@
 
 #include "api/point_times.h"
 #include "cost/cost.h"
+#include "cost/event_bound.h"
 #include "cost/program_time.h"
 #include "ir/json_fields.h"
 #include "ir/links_alone.h"
@@ -182,15 +183,19 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);
-  const bool simulated = !numbers && !machine.once(have_equal_rates);
-  const bool is_fastest = completeness(result) == Completeness::Time;
+  // What waits for messages alone is bounded without steps, and may beat what no schedule beats by steps.
+  std::optional<EventBound> least_by_events;
+  if (known != nullptr && known->model() == TimeModel::Events)
+    least_by_events.emplace(result.topology, result.collective, rounds);
+  const bool simulated = !numbers && (least_by_events || !machine.once(have_equal_rates));
+  const bool is_fastest = !least_by_events && completeness(result) == Completeness::Time;
   const MessageShape message = message_shape(result.collective);
   for (const std::int64_t bytes : message_bytes) {
     const std::int64_t block = block_of_size(message, bytes);
     const double size = static_cast<double>(block);
     SizeRow row{.message_bytes = bytes, .block_bytes = block, .point = -1};
     // Without a rate the bound would be that of the latency alone: not what "the bound" is taken for.
-    if (!numbers && rounds > 0) row.least_us = least.us(size);
+    if (!numbers && rounds > 0) row.least_us = least_by_events ? least_by_events->us(size) : least.us(size);
     long long sends = 0;
     for (const std::size_t p : most_likely(result, machine.once(alpha_beta), size)) {
       const Point& point = result.points[p];

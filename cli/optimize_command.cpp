@@ -339,6 +339,9 @@ void optimize_options(CLI::App& app, Command& parsed) {
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
   baselines(sub, options->asked.baselines);
+  choice<TimeModel>(sub, "--time", options->asked.time, kTimeModels,
+                    "Of programs that wait for steps, or that messages drive: each waits for its data and "
+                    "its links alone (steps)");
   duration(sub, "--search-time", options->search_time,
            "Search each collective for all of T (30s, or less where the search ends by itself)");
   destination(sub, *options);
@@ -354,6 +357,10 @@ void optimize_options(CLI::App& app, Command& parsed) {
     // A log and a figure are of one collective; without a name five are searched.
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
+    if (options->asked.time == TimeModel::Events && !options->directory.empty() &&
+        options->target != Target::Cuda)
+      throw InputError("--time events", "programs of this target wait for steps",
+                       "use --target cuda, or --time steps");
     parsed = *options;
   });
 }

@@ -213,6 +213,7 @@ struct ShowCommand {
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // as of a frontier
   std::string json = {};                 // where to write their report, if anywhere
+  std::int64_t events = -1;              // of a message whose events are drawn; -1: none are
   Limits limits = {};
 };
 

@@ -2,14 +2,17 @@
 // last report is made again without the page, with sizes timed as far as that is quick.
 #include <fmt/format.h>
 
+#include "api/event_report.h"
 #include "api/inputs.h"
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/ranking_words.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
+#include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/ranking.h"
@@ -23,8 +26,23 @@ struct Shown {
   std::string json = {}, html = {};
 };
 
+// One point on a time axis: the fastest by events, unless one is named.
+Shown shown_events(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
+  const std::vector<int> chosen = chosen_points(command.file, result, command.point, true);
+  Shown made{.outcome = {.text = heading(result)}};
+  if (chosen.empty()) return made;
+  const int point = command.point ? *command.point : fastest_by_events(result, command.events);
+  const Report report = event_report(result, point, command.events);
+  made.outcome.text += text_of(report);
+  if (!command.html.empty())
+    made.html =
+        to_page(result, best_sizes(result, command.model, supervisor.stop()), report, supervisor.stop());
+  return made;
+}
+
 // Once stopped, without what would have to be simulated or drawn for long.
 Shown shown_result(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
+  if (command.events >= 0) return shown_events(command, result, supervisor);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   const BestSizes sizes = best_sizes(result, command.model, supervisor.stop());
   bool whole = sizes.timed;
@@ -86,9 +104,14 @@ void show_options(CLI::App& app, Command& parsed) {
   sizes(sub, options->bytes,
         "Print the fastest point for messages of these sizes instead, as 'frontier --sizes'");
   file_to_write(sub, "--json", options->json, "Write that there, too");
+  size(sub, "--events", options->events,
+       "Draw one point on a time axis instead, for a message of this size, where each message waits for its "
+       "data and its links alone: the critical path, and what links carry when");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--json"}, !options->bytes.empty(), "--sizes");
+    if (options->events >= 0 && !options->bytes.empty())
+      throw InputError("--events", "--sizes prints something else", "give one of them");
     parsed = *options;
   });
 }

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "cost/program_time.h"
+
 namespace chorale {
 namespace {
 
@@ -200,6 +202,12 @@ std::optional<double> event_us(const Schedule& schedule, const Topology& topolog
   EventReplay replay(schedule, topology, block_bytes / chunks_per_block);
   if (!replay.run(stop)) return std::nullopt;
   return replay.us();
+}
+
+std::optional<double> point_us(const Machine& machine, TimeModel model, const Point& point,
+                               double block_bytes, const std::atomic<bool>* stop) {
+  return model == TimeModel::Events ? event_us(point.schedule, machine, point.cost.chunks, block_bytes, stop)
+                                    : point_us(machine, point, block_bytes, stop);
 }
 
 }  // namespace chorale

@@ -23,22 +23,24 @@
 #include <optional>
 
 #include "ir/event_times.h"
+#include "ir/frontier.h"
+#include "ir/machine.h"
 #include "ir/schedule.h"
+#include "ir/time_model.h"
 #include "ir/topology.h"
 
 namespace chorale {
-
-// What a time of a schedule is of.
-enum class TimeModel {
-  Steps,  // a rank begins a step when all that it sends and receives in the one before is complete
-  Events  // messages drive it
-};
 
 // Both require a schedule of that machine, which is one without switches. block_bytes: of a block of the
 // collective, cut evenly into chunks_per_block.
 EventTimes event_times(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
 // EventTimes::us alone, without the rest. Nothing where `stop` (null: never) becomes true before the end.
 std::optional<double> event_us(const Schedule&, const Topology&, int chunks_per_block, double block_bytes,
+                               const std::atomic<bool>* stop = nullptr);
+
+// The time of a point by that model: by steps that of cost/program_time.h. Nothing where `stop` (null: never)
+// becomes true before it is known.
+std::optional<double> point_us(const Machine&, TimeModel, const Point&, double block_bytes,
                                const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -23,11 +24,13 @@
 #include "api/search.h"
 #include "api/timed_stop.h"
 #include "construct/baselines/classic.h"
+#include "construct/events.h"
 #include "cost/cost.h"
-#include "cost/program_time.h"
+#include "cost/event_time.h"
 #include "graph/fewer_links.h"
 #include "ir/error.h"
 #include "pareto/findings.h"
+#include "semantics/verify_event_times.h"
 
 namespace chorale {
 namespace {
@@ -47,7 +50,7 @@ constexpr long long kMostSendsOnceStopped = 5'000;
 class Table {
  public:
   Table(const Machine& machine, const Collective& collective, const OptimizeQuestion& question)
-      : times_(machine),
+      : times_(machine, question.time),
         messages_(question.message_bytes),
         measured_(question.measured),
         shape_(message_shape(collective)),
@@ -91,7 +94,7 @@ class Table {
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop) {
-    Optimized answer{.shape = shape_, .sizes = messages_, .library = library_};
+    Optimized answer{.shape = shape_, .sizes = messages_, .library = library_, .time = times_.model()};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
     const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_);
     // Numbers last, since points get others with each that is put among them.
@@ -246,6 +249,32 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
   }
 }
 
+// The fastest of each size that was found by events, each once. All sizes together have the work of four: some
+// three seconds.
+std::vector<Point> points_by_events(const Machine& machine, const Collective& one,
+                                    const FrontierOptions& search) {
+  std::vector<Point> points;
+  for (const double bytes : search.sizes) {
+    std::optional<Point> point =
+        event_schedule({.topology = machine,
+                        .one = one,
+                        .block_bytes = bytes,
+                        .min_chunks = search.min_chunks,
+                        .max_chunks = search.max_chunks,
+                        .us = [&](const Schedule& schedule,
+                                  int chunks) { return *event_us(schedule, machine, chunks, bytes); },
+                        .work = kEventWork * 4 / std::max<std::int64_t>(4, std::ssize(search.sizes)),
+                        .stop = search.synthesis.limits.stop});
+    if (!point || std::ranges::find(points, point->schedule, &Point::schedule) != points.end()) continue;
+    const EventTimes times = event_times(point->schedule, machine, point->cost.chunks, bytes);
+    const std::vector<Fault> faults =
+        violations(machine, point->schedule, times, bytes / point->cost.chunks, 1);
+    if (!faults.empty()) throw std::logic_error("times by events: " + faults.front().words);
+    points.push_back(*std::move(point));
+  }
+  return points;
+}
+
 }  // namespace
 
 void require_rising(const std::vector<std::int64_t>& sizes) {
@@ -279,9 +308,12 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   search.sizes = {table.blocks().begin(), table.blocks().end()};
   // By the caller's stop and not the limit of the search, in which this takes no part.
   table.begin_with(timed_baselines(machine, collective, question.baselines, table.blocks(),
-                                   question.search.synthesis.limits.stop));
+                                   question.search.synthesis.limits.stop, question.time));
   search.known = table.baseline_points();
-  if (!machine.once(have_equal_rates))
+  if (question.time == TimeModel::Events)
+    for (Point& point : points_by_events(machine, collective, search))
+      search.known.push_back(std::move(point));
+  if (question.time == TimeModel::Events || !machine.once(have_equal_rates))
     search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
       return kept->us(point, bytes, timing);
     };
@@ -367,14 +399,15 @@ std::vector<BaselineChunks> algorithms_of(const Machine& machine, const Collecti
 // Points that are the fastest nowhere are dropped, and the others renumbered in the order in which sizes meet
 // them. Nothing if at some size no point was timed before the stop.
 std::optional<TimedBaseline> timed(BaselineChunks algorithm, const Machine& machine,
-                                   const std::vector<std::int64_t>& blocks, const std::atomic<bool>* stop) {
+                                   const std::vector<std::int64_t>& blocks, const std::atomic<bool>* stop,
+                                   TimeModel model) {
   TimedBaseline baseline{.times = {.name = algorithm.name}};
   std::map<std::size_t, std::size_t> kept;  // by number before: after
   for (const std::int64_t bytes : blocks) {
     std::vector<double> us;
     for (const Point& point : algorithm.points) {
       const bool is_short = total_sends(point.schedule) * std::ssize(blocks) <= kMaxSimulatedOnceStopped;
-      us.push_back(point_us(machine, point, static_cast<double>(bytes), is_short ? nullptr : stop)
+      us.push_back(point_us(machine, model, point, static_cast<double>(bytes), is_short ? nullptr : stop)
                        .value_or(std::numeric_limits<double>::infinity()));
     }
     const auto least = std::ranges::min_element(us);
@@ -399,10 +432,10 @@ std::span<const Named<BaselineSet>> baseline_sets() {
 
 std::vector<TimedBaseline> timed_baselines(const Machine& machine, const Collective& collective,
                                            BaselineSet set, const std::vector<std::int64_t>& blocks,
-                                           const std::atomic<bool>* stop) {
+                                           const std::atomic<bool>* stop, TimeModel model) {
   std::vector<TimedBaseline> baselines;
   for (BaselineChunks& algorithm : algorithms_of(machine, collective, set, stop))
-    if (std::optional<TimedBaseline> each = timed(std::move(algorithm), machine, blocks, stop))
+    if (std::optional<TimedBaseline> each = timed(std::move(algorithm), machine, blocks, stop, model))
       baselines.push_back(*std::move(each));
   return baselines;
 }

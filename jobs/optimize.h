@@ -22,6 +22,7 @@
 #include "ir/named.h"
 #include "ir/report.h"
 #include "ir/search_options.h"
+#include "ir/time_model.h"
 #include "ir/topology.h"
 #include "jobs/binding.h"
 #include "jobs/measured_log.h"
@@ -57,7 +58,8 @@ struct TimedBaseline {
 // a chunk count alone, and those that are long to simulate are left out.
 std::vector<TimedBaseline> timed_baselines(const Machine&, const Collective&, BaselineSet,
                                            const std::vector<std::int64_t>& blocks,
-                                           const std::atomic<bool>* stop = nullptr);
+                                           const std::atomic<bool>* stop = nullptr,
+                                           TimeModel = TimeModel::Steps);
 
 // A message size, in bytes as nccl-tests counts them (cost/busbw.h): the larger buffer of a rank.
 struct OptimizedRow {
@@ -65,7 +67,7 @@ struct OptimizedRow {
   int point = 0;               // of the result: the fastest
   std::string algorithm = {};  // its construction, and whether switches copy or add for it
   int steps = 0;
-  double us = 0;                        // by the links' alpha and beta (point_us, cost/program_time.h)
+  double us = 0;                        // by the links' alpha and beta (point_us, cost/event_time.h)
   double algbw_gbs = 0, busbw_gbs = 0;  // of nccl-tests, GB/s = 1e9 bytes per second
   double bound_us = 0;                  // no schedule is faster; 0: not known
   bool at_most = false;       // some points were not timed before the limit: one of them may be faster
@@ -98,6 +100,7 @@ struct Optimized {
   std::string library = {};             // "NCCL", "RCCL"; "": the rows have none
   std::vector<OptimizedRow> rows = {};  // by size; one that was not timed is missing
   std::optional<Binding> binding = {};  // what keeps any algorithm from being faster
+  TimeModel time = TimeModel::Steps;    // of the rows and baselines, as asked
 };
 
 // "99.9 %": the bound over the time. "100.0 %": the time meets its bound, no schedule is faster.
@@ -115,6 +118,9 @@ struct OptimizeQuestion {
   std::vector<std::int64_t> message_bytes = {};  // rising from 0 or more, each once; at least one
   MeasuredSizes measured = {};                   // what runs today
   BaselineSet baselines = BaselineSet::Auto;
+  // What times and bounds are of. By events, schedules made for that are among those that the search begins
+  // with (construct/events.h).
+  TimeModel time = TimeModel::Steps;
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer at any limit. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};

@@ -83,9 +83,13 @@ bool is_proven(const Optimized& answer) {
 // What is proven comes first, whatever ended the search; then what the search leaves open.
 std::string search_in_words(const Optimized& answer) {
   const Result& result = answer.result;
-  if (is_proven(answer) && completeness(result) != Completeness::Time)
+  const bool by_events = answer.time == TimeModel::Events;
+  if (is_proven(answer) && (by_events || completeness(result) != Completeness::Time))
     return "each time meets its bound, no schedule is faster at these sizes";
-  if (const std::string complete = completeness_in_words(result); !complete.empty()) {
+  std::string complete = completeness_in_words(result);
+  if (by_events && completeness(result) == Completeness::Time)
+    complete = "complete in steps and rounds per chunk; in time not, since steps are not waited for";
+  if (!complete.empty()) {
     if (is_proven(answer) || answer.rows.empty()) return complete;
     const OptimizedRow& worst = worst_row(answer);
     return fmt::format("{}: at {} {} of the bound", complete,
@@ -103,7 +107,8 @@ std::string to_json(const Optimized& answer) {
                    answer.shape.bus_factor, "complete", is_proven(answer), "complete_in_rounds",
                    answer.result.complete, "stopped", name_of(answer.result.stopped), "search",
                    search_in_words(answer), "conclusion", conclusion(answer), "binding", answer.binding,
-                   "rows", answer.rows, "library", answer.library, "baselines", answer.baselines);
+                   "rows", answer.rows, "library", answer.library, "baselines", answer.baselines, "time",
+                   name_in<TimeModel>(kTimeModels, answer.time));
 }
 
 namespace {
@@ -192,6 +197,9 @@ Report report_of(const Optimized& answer) {
   report.sentences = {conclusion(answer)};
   report.figures = {size_figure_svg(figure_of(answer))};
   if (nothing_moves(answer)) return report;
+  if (answer.time == TimeModel::Events)
+    report.sentences.push_back(
+        "times are by events: a message waits for its data and its links, and not for a step");
   report.tables = {by_size(answer), algorithms(answer)};
   if (!answer.library.empty()) report.tables.push_back(by_library(answer));
   if (answer.binding) report.sentences.push_back(in_words(*answer.binding));

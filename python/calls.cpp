@@ -104,15 +104,21 @@ BaselineSet baselines_named(const std::string& name) {
   throw InputError("baselines", "'" + name + "' is not one of them", "use auto, nccl or mpi");
 }
 
+TimeModel time_named(const std::string& name) {
+  if (const std::optional<TimeModel> model = value_in<TimeModel>(kTimeModels, name)) return *model;
+  throw InputError("time", "'" + name + "' is not one of them", "use steps or events");
+}
+
 // The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to
 // search the work ends by itself, at kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
-                     const std::string& baselines) {
+                     const std::string& baselines, const std::string& time) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
   OptimizeQuestion question{.message_bytes = sizes,
                             .baselines = baselines_named(baselines),
+                            .time = time_named(time),
                             .uses_all_time = search_time.has_value()};
   const SolveLimits limits = limits_of({}, search_time, stop);
   question.search.synthesis.limits.stop = &stop;

@@ -155,18 +155,20 @@ def optimize(machine: Machine,
              root: Optional[int] = None,
              search_time: Optional[float] = None,
              baselines: str = "auto",
+             time: str = "steps",
              progress: Listener = None) -> Optimized:
     """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger
     buffer of a rank: [1024, "1M"] or "1K:1G:4" (the default); `search_time` in seconds is used up, and without it the
     search ends by itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or
-    "auto": NCCL's where the machine has the links for one."""
+    "auto": NCCL's where the machine has the links for one; times are of programs that wait for "steps", or of
+    those that messages drive ("events": a message waits for its data and its links alone)."""
     there = _machine(machine)
     wanted = [4**k << 10 for k in range(11)] if sizes is None else sizes_of("sizes", sizes)
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     with listening(progress) as listener:
         result, table, report = _chorale.optimize(there, _collective(collective, there, root), listener, wanted,
-                                               search_time, baselines)
+                                               search_time, baselines, time)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
     return Optimized(result, document["rows"], baselines_us, document["conclusion"],

@@ -210,6 +210,30 @@ for name, collective, sizes in (("a", "broadcast", "1M"), ("b", "alltoall", "64K
 printed = run("optimize", "full:4", "alltoall", "--sizes", "1K,1G", code=0).stdout
 assert "search: complete, no schedule is faster" in printed and printed.count("100.0 %") == 3, printed
 
+# -- times by events -----------------------------------------------------------------------------------------
+# A message that waits for its data and its links alone is never later than one that waits for steps, too, so
+# no row is slower than by steps; its bound counts no steps. What runs must be driven by messages.
+slow_pair = work / "pairs.json"
+slow_pair.write_text(json.dumps({"ranks": 4, "links": [
+    {"src": a, "dst": b, "alpha_us": alpha} for x, y, alpha in ((0, 1, 1), (2, 3, 1), (1, 2, 10)) for a, b in ((x, y), (y, x))]}))
+by_steps, by_events = (answer(slow_pair, "allgather", "--sizes", "0,64K,16M", "--search-time", "2", "--time", model)
+                       for model in ("steps", "events"))
+assert (by_steps["time"], by_events["time"]) == ("steps", "events")
+for steps, events in zip(by_steps["rows"], by_events["rows"]):
+    assert events["bound_us"] <= events["us"] * (1 + 1e-9) and events["us"] <= steps["us"] * (1 + 1e-9), (steps, events)
+assert by_events["rows"][0]["us"] == by_events["rows"][0]["bound_us"] == 12, by_events  # 1 + 10 + 1, from 0 to 3
+assert by_steps["rows"][0]["us"] > 12, by_steps
+printed = run("optimize", "full:4", "alltoall", "--sizes", "1K", "--time", "events").stdout
+assert "times are by events" in printed, printed
+for target in (["--target", "mpi"], ["--target", "mscclpp"], []):
+    refused("optimize", "ring:4", "allgather", "--time", "events", "-o", "out", *target,
+            words=["--time events", "programs of this target wait for steps"])
+run("optimize", slow_pair, "allgather", "--sizes", "0", "--time", "events", "--target", "cuda", "-o", "by_events")
+drawn = run("show", "by_events/result.json", "--events", "0", "--html", "events.html").stdout
+assert "12 us by events" in drawn and "critical path" in drawn and "its data: chunk" in drawn, drawn
+assert "<svg" in (work / "events.html").read_text()
+refused("show", "by_events/result.json", "--events", "1K", "--sizes", "1K", words=["--events", "give one of them"])
+
 # Sizes in any order, and twice; 0 bytes are latency alone; each option at its least.
 mixed = answer("ring:4", "allreduce", "--sizes", "1M,0,1K,1M", "--search-time", "1ms", "--jobs", "1")
 assert [row["message_bytes"] for row in mixed["rows"]] == [0, 1024, 1 << 20], mixed

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "cost/cost.h"
+#include "cost/event_bound.h"
 #include "cost/program_time.h"
+#include "semantics/verify_event_times.h"
 #include "tests/kit/random.h"
 #include "tests/kit/seeds.h"
 #include "tests/semantics/machines.h"
@@ -157,7 +159,7 @@ TEST(EventTime, is_that_of_a_clock_that_goes_tick_by_tick) {
   }
 }
 
-// A step lasts until its slowest link and its busiest resource are done; by events nothing is later than that.
+// A step lasts until its slowest link and its busiest resource are done. By events nothing is later than that.
 TEST(EventTime, is_never_more_than_step_by_step) {
   for (int seed = 0; seed < 400; ++seed) {
     std::mt19937 random = test::seeded(seed);
@@ -225,6 +227,70 @@ TEST(EventTime, of_few_messages_is_counted_by_hand) {
   EXPECT_DOUBLE_EQ(us({{.sends = {{0, 0}}}, {.sends = {{0, 1}, {1, 0}}}, {.sends = {{1, 1}}}}),
                    5 + 1.5 + 10 + 10 + 2);
   EXPECT_DOUBLE_EQ(us({}), 5);
+}
+
+// What the replay finds is accepted by the verifier, which knows nothing of it. Its words name no fault where
+// there is none: the machines are all kinds of the kit.
+TEST(EventTimesVerifier, accepts_what_the_replay_finds) {
+  for (int seed = 0; seed < 400; ++seed) {
+    std::mt19937 random = test::seeded(seed);
+    const Topology t = any_machine(random, seed);
+    const Schedule schedule = any_sends(random, t);
+    const std::vector<Fault> faults = violations(t, schedule, event_times(schedule, t, 1, 1), 1);
+    EXPECT_TRUE(faults.empty()) << seed << " " << faults.front();
+  }
+}
+
+// A limit of one unit over two links: two messages at the same time take two units of it.
+TEST(EventTimesVerifier, refuses_a_limit_that_carries_two_at_once) {
+  Topology t = test::full(3);
+  t.limits = {{.name = "NIC out", .links = {0, 1}, .bandwidth = 1}};
+  const Schedule schedule{.steps = {{.rounds = 2, .sends = {{0, 0}, {0, 1}}}}};
+  const double us = t.links[0].beta_us_per_byte * 1e5;  // of a chunk
+  EventTimes times = event_times(schedule, t, 1, 1e5);
+  EXPECT_TRUE(violations(t, schedule, times, 1e5).empty());
+  for (SendTimes& each : times.sends) {  // each alone takes that long, and both do not
+    each.begin_us = 0;
+    each.left_us = 1.5 * us;
+    each.there_us = 1.5 * us + t.links[0].alpha_us;
+  }
+  times.us = times.sends[0].there_us;
+  const std::vector<Fault> faults = violations(t, schedule, times, 1e5);
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].kind, Fault::Kind::Bandwidth);
+  for (SendTimes& each : times.sends) each.there_us += each.left_us = 2 * us;  // as fluids, in two
+  times.us = times.sends[0].there_us;
+  EXPECT_TRUE(violations(t, schedule, times, 1e5).empty());
+}
+
+// Without limits a send of the critical path cannot be earlier by anything: what it waits for is exact there.
+// Nothing can leave, or be there, sooner; none may be missing; the whole is not less than its last arrival.
+TEST(EventTimesVerifier, refuses_what_is_earlier) {
+  for (int seed = 0; seed < 200; ++seed) {
+    std::mt19937 random = test::seeded(seed);
+    const Topology t = in_ticks(random, test::random_machine(random, {.most_ranks = 5, .most_limits = 0}));
+    const Schedule schedule = any_sends(random, t);
+    const EventTimes right = event_times(schedule, t, 1, 1);
+    const auto refused = [&](const auto& change) {
+      EventTimes wrong = right;
+      change(wrong);
+      return !violations(t, schedule, wrong, 1).empty();
+    };
+    for (const CriticalSend& each : right.critical)
+      EXPECT_TRUE(refused([&](EventTimes& wrong) {
+        SendTimes& moved = wrong.sends[each.send];
+        for (double* const us : {&moved.begin_us, &moved.left_us, &moved.there_us}) *us -= kTick;
+      })) << seed;
+    const int any = test::below(random, static_cast<int>(right.sends.size()));
+    EXPECT_TRUE(refused([&](EventTimes& wrong) {
+      wrong.sends[any].left_us -= kTick;
+      wrong.sends[any].there_us -= kTick;
+    })) << seed;
+    EXPECT_TRUE(refused([&](EventTimes& wrong) { wrong.sends[any].there_us -= kTick; })) << seed;
+    EXPECT_TRUE(refused([&](EventTimes& wrong) { wrong.sends.erase(wrong.sends.begin() + any); })) << seed;
+    EXPECT_TRUE(refused([&](EventTimes& wrong) { wrong.sends.push_back(wrong.sends[any]); })) << seed;
+    EXPECT_TRUE(refused([&](EventTimes& wrong) { wrong.us -= kTick; })) << seed;
+  }
 }
 
 }  // namespace
