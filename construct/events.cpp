@@ -14,6 +14,7 @@
 #include "construct/events.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -298,65 +299,100 @@ class GapPlan {
           place(number[send.chunk], send.link, since[{send.chunk, machine_.links[send.link].src}]);
   }
 
-  using Placement = std::vector<PlannedSend>;
-  Placement remove(int i) {
-    for (const PlannedSend& send : placed_[i]) {
-      double ready = send.begin_us;
-      for (const auto& [resource, us] : machine_.uses[send.link]) lines_[resource].give_back(ready, us);
+  // The chunk that comes last, or any, and another one are taken out and put in again, until so much work is
+  // left. What makes the last arrival later is undone, and what makes arrivals later on the whole.
+  void improve(std::mt19937& random, long long work_left) {
+    const int count = static_cast<int>(copied_.size());
+    std::vector<double> ends(count);
+    for (int i = 0; i < count; ++i) ends[i] = end_of(i);
+    const auto any = [&] { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+    while (count > 0 && work_ > work_left) {
+      const auto last = std::ranges::max_element(ends);
+      const double last_us = *last;
+      const int first = random() % 2 == 0 ? static_cast<int>(last - ends.begin()) : any();
+      const int second = any();
+      const std::array<double, 2> before = {ends[first], ends[second]};
+      const std::array<Placement, 2> placed = {remove(first), remove(second)};
+      const bool found = insert(first) && (second == first || insert(second));
+      ends[first] = end_of(first);
+      ends[second] = end_of(second);
+      const double now = *std::ranges::max_element(ends);
+      const double more = ends[first] - before[0] + (second == first ? 0 : ends[second] - before[1]);
+      work_ -= 1 + count / 8;
+      if (found && (now < last_us - kRoundingOfGaps || (now < last_us + kRoundingOfGaps && more <= 0)))
+        continue;
+      for (const int i : {first, second}) remove(i);
+      restore(first, placed[0]);
+      if (second != first) restore(second, placed[1]);
+      ends[first] = before[0];
+      ends[second] = second == first ? before[0] : before[1];
     }
-    return std::exchange(placed_[i], {});
-  }
-  void restore(int i, Placement placement) {
-    for (const PlannedSend& send : placement)
-      for (const auto& [resource, us] : machine_.uses[send.link]) lines_[resource].take(send.begin_us, us);
-    placed_[i] = std::move(placement);
   }
 
   double end_of(int i) const {
     double end = 0;
-    for (const PlannedSend& send : placed_[i]) end = std::max(end, send.there_us);
+    for (const Placed& each : placed_[i]) end = std::max(end, each.send.there_us);
     return end;
   }
+  // By when they leave: a resource that carries first what has to leave first carries all in time.
   EventPlan plan() const {
     EventPlan all;
-    for (const Placement& placement : placed_) all.insert(all.end(), placement.begin(), placement.end());
-    std::ranges::stable_sort(all, {}, &PlannedSend::begin_us);
+    for (const Placement& placement : placed_)
+      for (const Placed& each : placement) all.push_back(each.send);
+    std::ranges::stable_sort(
+        all, {}, [&](const PlannedSend& send) { return send.there_us - machine_.links[send.link].alpha_us; });
     return all;
   }
 
  private:
+  struct Placed {
+    PlannedSend send = {};
+    std::vector<double> starts = {};  // by use of the link
+  };
+  using Placement = std::vector<Placed>;
+  static constexpr double kRoundingOfGaps = 1e-9;
+
+  Placement remove(int i) {
+    for (const Placed& each : placed_[i])
+      for (std::size_t u = 0; u < each.starts.size(); ++u) {
+        const ChunkMachine::Use& use = machine_.uses[each.send.link][u];
+        lines_[use.resource].give_back(each.starts[u], use.us);
+      }
+    return std::exchange(placed_[i], {});
+  }
+  void restore(int i, const Placement& placement) {
+    for (const Placed& each : placement)
+      for (std::size_t u = 0; u < each.starts.size(); ++u) {
+        const ChunkMachine::Use& use = machine_.uses[each.send.link][u];
+        lines_[use.resource].take(each.starts[u], use.us);
+      }
+    placed_[i] = placement;
+  }
+
   struct Reached {
     double us = kLate;
     LinkId by = -1;
     bool is_placed = false;
   };
 
-  // The first moment at which the link and its limits are all free. Sends that are put into gaps keep them
-  // busy at the same time: then all see one order.
-  double begin_us(LinkId l, double ready_us) const {
-    double begin = ready_us;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (const auto& [resource, us] : machine_.uses[l]) {
-        const double gap = lines_[resource].first_gap(begin, us);
-        moved = moved || gap > begin;
-        begin = gap;
-      }
-    }
-    return begin;
+  // Each of its resources carries it in the first gap that is long enough.
+  double there_us(LinkId l, double ready_us) const {
+    double left = 0;
+    for (const auto& [resource, us] : machine_.uses[l])
+      left = std::max(left, lines_[resource].first_gap(ready_us, us) + us);
+    return left + machine_.links[l].alpha_us;
   }
-  double longest_us(LinkId l) const {
-    double longest = 0;
-    for (const auto& [resource, us] : machine_.uses[l]) longest = std::max(longest, us);
-    return longest + machine_.links[l].alpha_us;
-  }
-  double there_us(LinkId l, double ready_us) const { return begin_us(l, ready_us) + longest_us(l); }
 
   double place(int i, LinkId l, double ready_us) {
-    const double begin = begin_us(l, ready_us), there = begin + longest_us(l);
-    for (const auto& [resource, us] : machine_.uses[l]) lines_[resource].take(begin, us);
-    placed_[i].push_back({.chunk = copied_[i].chunk, .link = l, .begin_us = begin, .there_us = there});
-    return there;
+    Placed placed{
+        .send = {.chunk = copied_[i].chunk, .link = l, .begin_us = kLate, .there_us = there_us(l, ready_us)}};
+    for (const auto& [resource, us] : machine_.uses[l]) {
+      placed.starts.push_back(lines_[resource].first_gap(ready_us, us));
+      lines_[resource].take(placed.starts.back(), us);
+      placed.send.begin_us = std::min(placed.send.begin_us, placed.starts.back());
+    }
+    placed_[i].push_back(placed);
+    return placed.send.there_us;
   }
   void place_path(int i, Rank to, std::vector<Reached>& reached) {
     std::vector<Rank> path;
@@ -458,22 +494,25 @@ class EventSearch {
     }
     for (const int chunks : {best, best * 2, best / 2})
       if (chunks >= question_.min_chunks && chunks <= most) search(chunks, kRestarts);
+    if (least_ < kLate) search(best_chunks_, kRestarts + kImproved, kRestarts);
     return verified_best();
   }
 
  private:
   static constexpr int kMaxEventChunks = 256;
-  static constexpr unsigned kRestarts = 8;
-  static constexpr long long kWorkPerTimedSend = 4;  // offers that take as long
-  static constexpr double kWorthwhile = 0.99;        // of the time: more chunks have to bring that
+  static constexpr unsigned kRestarts = 8, kImproved = 2;  // plans that are improved besides
+  static constexpr int kPartOfImproving = 8;               // of the work, for each of these
+  static constexpr long long kWorkPerTimedSend = 4;        // offers that take as long
+  static constexpr double kWorthwhile = 0.99;              // of the time: more chunks have to bring that
 
   bool stopped() const { return work_ <= 0 || (question_.stop != nullptr && *question_.stop); }
 
-  // Returns the least time of a schedule of so many chunks per block, with so many restarts.
-  double search(int chunks, unsigned end) {
+  // Returns the least time of a schedule of so many chunks per block, with the restarts from `from` on.
+  double search(int chunks, unsigned end, unsigned from = 0) {
     const auto [at, is_new] = tried_.try_emplace(chunks, kLate);
-    unsigned first = is_new ? 0 : 1;
-    if (first >= end) return at->second;
+    unsigned first = std::max(from, is_new ? 0U : 1U);
+    const double entries = 1.0 * chunks * static_cast<double>(question_.one.chunks.size()) * mirror_.ranks;
+    if (first >= end || entries > static_cast<double>(question_.work)) return at->second;
     const Collective whole = with_chunks(question_.one, chunks);
     const double chunk_bytes = question_.block_bytes / chunks;
     const ChunkMachine machine(question_.topology, chunk_bytes), mirror(mirror_, chunk_bytes);
@@ -500,14 +539,34 @@ class EventSearch {
     std::optional<EventPlan> sums = copies(mirror, gathered, restart);
     if (!sums) return {};
     EventPlan plan = reversed_plan(*std::move(sums));
-    std::map<Chunk, double> complete;
-    for (const PlannedSend& send : plan) complete[send.chunk] = std::max(complete[send.chunk], send.there_us);
-    for (Copied& each : spread) each.since_us = complete[each.chunk];
+    take_complete(whole, plan, spread);
     const std::optional<EventPlan> rest = copies(machine, spread, restart);
     if (!rest) return {};
     plan.insert(plan.end(), rest->begin(), rest->end());
     std::ranges::stable_sort(plan, {}, &PlannedSend::begin_us);
     return plan;
+  }
+
+  // A rank that a whole sum passes on its path to the root has it, too, and needs no copy.
+  void take_complete(const Collective& whole, const EventPlan& sums, std::vector<Copied>& spread) const {
+    const auto ranks = static_cast<std::size_t>(question_.topology.ranks);
+    std::vector<std::size_t> added(whole.chunks.size() * ranks);
+    std::vector<double> there_us(whole.chunks.size());
+    for (std::size_t c = 0; c < whole.chunks.size(); ++c)
+      for (const Rank n : whole.chunks[c].pre) added[c * ranks + n] = 1;
+    for (const PlannedSend& send : sums) {
+      const Link& link = question_.topology.links[send.link];
+      added[send.chunk * ranks + link.dst] += added[send.chunk * ranks + link.src];
+      there_us[send.chunk] = std::max(there_us[send.chunk], send.there_us);
+    }
+    for (Copied& each : spread) {
+      std::vector<Rank> complete;
+      for (Rank n = 0; n < question_.topology.ranks; ++n)
+        if (added[each.chunk * ranks + n] == whole.chunks[each.chunk].pre.size()) complete.push_back(n);
+      each.from = RankSet(complete);
+      each.since_us = there_us[each.chunk];
+    }
+    std::erase_if(spread, [](const Copied& each) { return std::ranges::includes(each.from, each.to); });
   }
 
   static std::vector<Copied> demands(const Collective& whole) {
@@ -535,8 +594,16 @@ class EventSearch {
       const auto more = std::ranges::count_if(each.to, [&](Rank n) { return !each.from.contains(n); });
       return static_cast<int>(each.from.size()) + more == machine.ranks;
     });
-    if (for_all) return EarliestFirst(machine, copied, taste_of(machine, restart), work_).run();
     GapPlan gaps(machine, copied, work_);
+    if (for_all) {
+      std::optional<EventPlan> plan =
+          EarliestFirst(machine, copied, taste_of(machine, restart % kRestarts), work_).run();
+      if (!plan || restart < kRestarts) return plan;
+      gaps.insert(*plan);
+      std::mt19937 random(restart);
+      gaps.improve(random, work_ - question_.work / kPartOfImproving);
+      return gaps.plan();
+    }
     std::vector<int> order(copied.size());
     std::iota(order.begin(), order.end(), 0);
     std::mt19937 random(restart);
@@ -544,6 +611,7 @@ class EventSearch {
       std::swap(order[i - 1], order[random() % static_cast<unsigned>(i)]);
     for (const int i : order)
       if (stopped() || !gaps.insert(i)) return {};
+    if (restart >= kRestarts) gaps.improve(random, work_ - question_.work / kPartOfImproving);
     return gaps.plan();
   }
   double take(Schedule schedule, int chunks) {

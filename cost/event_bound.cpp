@@ -1,5 +1,5 @@
-// Paths by least latency from each rank that has a block. Of the ranks behind the same links only the farthest
-// counts, so a rank has one line with what enters it, and one with what leaves it.
+// Paths by least latency from each rank that has a block. Of all that enters a rank, or leaves it, the
+// farthest counts: a line each.
 #include "cost/event_bound.h"
 
 #include <algorithm>

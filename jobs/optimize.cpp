@@ -249,8 +249,8 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
   }
 }
 
-// The fastest of each size that was found by events, each once. All sizes together have the work of four: some
-// three seconds.
+// The fastest of each size that was found by events, each once. All sizes together have the work of four:
+// some three seconds.
 std::vector<Point> points_by_events(const Machine& machine, const Collective& one,
                                     const FrontierOptions& search) {
   std::vector<Point> points;

@@ -12,13 +12,13 @@
 
 namespace chorale {
 
-// Returns what is wrong with times of a schedule that is right by itself (semantics/verify.h), at most `limit`
-// faults. Wrong is: another list of sends than the schedule's; a send that begins before all is there that
-// earlier steps bring of its chunk to its rank, that leaves sooner than its link and each of its limits can
-// carry it, or that is there sooner than its latency after that; a link or limit that cannot carry all of its
-// sends, each between its begin and its leaving, at its rate; and a time of the whole that is not that of the
-// call and the last arrival. What a limit counts once (counted_as, ir/schedule.h) it carries once, when all of
-// these sends have begun and before the first has left.
+// Returns what is wrong with times of a schedule that is right by itself (semantics/verify.h), at most
+// `limit` faults. Wrong is: another list of sends than the schedule's; a send that begins before all is there
+// that earlier steps bring of its chunk to its rank, that leaves sooner than its link and each of its limits
+// can carry it, or that is there sooner than its latency after that; a link or limit that cannot carry all of
+// its sends, each between its begin and its leaving, at its rate; and a time of the whole that is not that of
+// the call and the last arrival. What a limit counts once (counted_as, ir/schedule.h) it carries once, when
+// all of these sends have begun and before the first has left.
 std::vector<Fault> violations(const Topology&, const Schedule&, const EventTimes&, double chunk_bytes,
                               int limit = 10);
 

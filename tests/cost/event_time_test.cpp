@@ -159,7 +159,7 @@ TEST(EventTime, is_that_of_a_clock_that_goes_tick_by_tick) {
   }
 }
 
-// A step lasts until its slowest link and its busiest resource are done. By events nothing is later than that.
+// A step lasts until its slowest link and its busiest resource are done. By events nothing is later.
 TEST(EventTime, is_never_more_than_step_by_step) {
   for (int seed = 0; seed < 400; ++seed) {
     std::mt19937 random = test::seeded(seed);
