@@ -122,7 +122,7 @@ class SameAnswers(unittest.TestCase):
         for row in of_group.rows:
             self.assertAlmostEqual(row["busbw_gbs"], row["message_bytes"] / row["us"] / 1e3 * 2 / 3)
         self.assertEqual(answer.result.points[answer.rows[0]["point"]].steps, answer.rows[0]["steps"])
-        for wrong in ({"sizes": []}, {"sizes": [-1]}, {"sizes": [2, 1]}, {"sizes": [1, 1]}, {"baselines": "rings"}, {"search_time": -1}):
+        for wrong in ({"sizes": []}, {"sizes": [-1]}, {"sizes": [2, 1]}, {"sizes": [1, 1]}, {"baselines": "rings"}, {"search_time": -1}, {"time": "epochs"}):
             with self.assertRaises(chorale.InputError):
                 chorale.optimize("ring:4", "allreduce", **wrong)
 
