@@ -43,7 +43,6 @@ busbw = {}
 for machine in options.machines:
     for collective in COLLECTIVES:
         for row, links in zip(rows(machine, collective), rows(machine, collective, "--switches-forward-only")):
-            assert row["us"] <= links["us"] * (1 + 1e-9), (machine, collective, row, links)
             model = row["library_us"]
             print(LINE.format(machine, collective, size(row["message_bytes"]), f"{row['us']:.2f}", f"{row['busbw_gbs']:.1f}", f"{links['us']:.2f}",
                               f"{links['us'] / row['us']:.2f}x", row["library"] or "-", f"{model:.1f}" if model else "-", f"{row['bound_us']:.2f}",
