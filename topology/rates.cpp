@@ -25,7 +25,7 @@ double decimal(double value, int digits) {
 }
 
 // Of a link: bytes per microsecond.
-double rate_of(int bandwidth, double beta_us_per_byte) {
+double gbs_of_units(int bandwidth, double beta_us_per_byte) {
   return decimal(bandwidth / beta_us_per_byte, 12);
 }
 
@@ -60,11 +60,11 @@ Topology with_rates_as_bandwidths(const Topology& topology) {
       std::ranges::adjacent_find(topology.links, std::not_fn(same_beta)) == topology.links.end())
     return topology;
   std::vector<double> rates;
-  for (const Link& link : topology.links) rates.push_back(rate_of(link.bandwidth, link.beta_us_per_byte));
+  for (const Link& link : topology.links) rates.push_back(gbs_of_units(link.bandwidth, link.beta_us_per_byte));
   for (const SharedLimit& limit : topology.limits) {
     const std::optional<double> beta = beta_of(topology, limit);
     if (!beta) return topology;
-    rates.push_back(rate_of(limit.bandwidth, *beta));
+    rates.push_back(gbs_of_units(limit.bandwidth, *beta));
   }
   const std::optional<RateUnits> fit = units_of(rates);
   if (!fit) return topology;
