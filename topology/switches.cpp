@@ -33,6 +33,7 @@
 #include "ir/error.h"
 #include "ir/links_alone.h"
 #include "ir/switch_gain.h"
+#include "topology/hardware/deliveries.h"
 #include "topology/rates.h"
 
 namespace chorale {
@@ -367,19 +368,6 @@ bool implied(const Topology& topology, const std::vector<std::vector<LinkId>>& u
 }
 
 }  // namespace
-
-double deliveries(const Topology& topology, Node at) {
-  long long in = 0, out = 0;
-  std::set<Node> ports;
-  for (const Link& link : topology.links) {
-    if (link.dst == at) in += link.bandwidth;
-    if (link.src != at) continue;
-    out += link.bandwidth;
-    ports.insert(link.dst);
-  }
-  return gain_of_ports(topology.switch_gain, static_cast<int>(ports.size())) *
-         static_cast<double>(std::min(in, out));
-}
 
 ChosenRoutes routes_of(const Topology& topology) {
   const Routes all(topology);

@@ -42,9 +42,6 @@ ChosenRoutes chosen_routes(const Topology&, RouteChoice first = RouteChoice::Sho
 // switches multicast or reduce, if a route uses two links of one limit: a chunk would count twice, which a
 // limit over links cannot express; or if its alpha is over 1e9 us.
 Topology flatten(const Topology&);
-// Returns what a switch with abilities delivers per round at most, in chunks, copies and added values one by
-// one: what the links on its narrower side carry, times the gain.
-double deliveries(const Topology&, Node at);
 // Returns the machine as described, and flattened with its rates as bandwidths (topology/rates.h): what every
 // search, baseline and bound is asked about.
 Machine machine_of(const Topology& described);

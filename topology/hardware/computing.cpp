@@ -7,7 +7,7 @@
 
 #include "ir/links_alone.h"
 #include "ir/switch_gain.h"
-#include "topology/switches.h"
+#include "topology/hardware/deliveries.h"
 
 namespace chorale {
 
