@@ -5,11 +5,13 @@ errors, pages, docstrings; nor some of them in names of its code. Code blocks an
 of prose have at most 110 columns; tables, headings, code blocks and the targets of links are exempt. So have
 lines of comments in sources, tests and scripts.
 
-Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
+Usage: words.py SOURCE_DIRECTORY [--counts | --wrap]
+--counts prints how often each word occurs, and checks nothing; --wrap breaks lines that are too long first.
 """
 import pathlib
 import re
 import sys
+import textwrap
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.literals import ROOMS, printed, sources  # noqa: E402
@@ -111,6 +113,23 @@ def comments(path):
             yield number, line
 
 
+def wrap(path, wide, start, more):
+    """Breaks the wide lines, given by number; what follows one in its paragraph moves along. start: of a line, what
+    stands before its text and, as its group, before the text of the next one; more: a line that goes on."""
+    lines = path.read_text().split("\n")
+    for first in sorted((number - 1 for number in wide), reverse=True):
+        head = re.match(start, lines[first])
+        before = head[1] + " " * len(head[0][len(head[1]):])
+        last = first + 1
+        while last < len(lines) and re.match(re.escape(before) + more, lines[last]):
+            last += 1
+        text = " ".join([lines[first][head.end():], *(line[len(before):] for line in lines[first + 1:last])])
+        text = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)  # stays together
+        broken = textwrap.wrap(text, COLUMNS, initial_indent=head[0], subsequent_indent=before, break_long_words=False, break_on_hyphens=False)
+        lines[first:last] = [line.replace("\0", " ") for line in broken]
+    path.write_text("\n".join(lines))
+
+
 def names(path):
     """(number, name) of the private words above, in code without its comments and texts."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -133,6 +152,8 @@ pages = [*(source / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG
          *sorted((source / "docs").glob("*.md"))]
 counts, faults, lines = {word: 0 for word, _, _ in WORDS}, [], 0
 for page in filter(pathlib.Path.exists, pages):
+    if "--wrap" in sys.argv:
+        wrap(page, [number for number, line in prose(page.read_text()) if is_wide(line)], r"(\s*)(?:[-*] |\d+\. )?", r"(?![-*] |\d+\. |[|#<`!]{1,3}|\s)\S")
     text = page.read_text()
     for number, paragraph in paragraphs(text):
         for word, match, instead in found(words_of(paragraph)):
@@ -154,6 +175,8 @@ for path in read:
 commented = 0
 for path in [*source.glob("*.*"), *(path for room in ROOMS + ["benchmarks", "packaging", "tests"] for path in (source / room).rglob("*"))]:
     if path.suffix in (".cpp", ".h", ".c", ".cu", ".py", ".sh", ".cmake") or path.name == "CMakeLists.txt":
+        if "--wrap" in sys.argv:
+            wrap(path, [number for number, line in comments(path) if len(line) > COLUMNS], r"(\s*(?://|#) )", r"(?!- |\()\S")
         for number, line in comments(path):
             commented += 1
             if len(line) > COLUMNS:

@@ -51,7 +51,8 @@ TEST(BlockExecutor, EveryTypeAndOperationInAndOutOfPlace) {
                              .ops = adds(point.collective) ? all_ops : std::vector{ReduceOp::Sum},
                              .iterations = 1,
                              .warm_up = 0};
-    // How deep queues are and how many channels there are is nothing to a type: a few do, twice, of more sizes.
+    // How deep queues are and how many channels there are is nothing to a type: a few do, twice, of more
+    // sizes.
     RunOptions few = options;
     few.bytes = {1, 8, 24, 8 * 101};
     few.warm_up = 1;
