@@ -374,11 +374,13 @@ class Construction::Engine {
     return true;
   }
 
-  // An AllReduce in switches (construct/in_network.h) needs equally many chunks of each owner in each wave,
+  // An AllReduce or Broadcast in switches (construct/in_network.h) needs equally many chunks of each owner in each wave,
   // and nearly whole rounds at the bound's rate; more waves leave less of the first and the last ones, in
   // which not all directions are used. It comes before packings, since it takes less time.
   void add_waves() {
-    if (one_.kind != CollectiveKind::AllReduce || !abilities_of(question_.topology).any()) return;
+    if ((one_.kind != CollectiveKind::AllReduce && one_.kind != CollectiveKind::Broadcast) ||
+        !abilities_of(question_.topology).any())
+      return;
     const long long exact = std::lcm<long long>(one_.ranks, std::max(1LL, question_.bound.chunks));
     const long long wave =
         exact <= kMaxChunksOfWave ? exact : (kMaxChunksOfWave + one_.ranks - 1) / one_.ranks * one_.ranks;

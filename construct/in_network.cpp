@@ -12,6 +12,7 @@
 #include "construct/in_network.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -165,6 +166,7 @@ class OwnedChunk {
       std::vector<Rank> members;
       std::ranges::set_intersection(unit, spec.post, std::back_inserter(members));
       if (members.empty()) continue;
+      if (std::ranges::find(members, *spec.pre.begin()) != members.end()) begins_ = std::ssize(owners_);
       owners_.push_back(members[static_cast<std::size_t>(c) % members.size()]);
       members_.push_back(std::move(members));
     }
@@ -173,8 +175,11 @@ class OwnedChunk {
   }
 
   bool is_of_one_unit() const { return owners_.size() <= 1; }
-  // Several units add up only what those that want it contribute.
-  bool is_possible() const { return is_of_one_unit() || spec_.pre == spec_.post; }
+  // Several units add up only what those that want it contribute, and copy what begins at one that wants it.
+  bool is_possible(bool combining) const {
+    return combining ? is_of_one_unit() || spec_.pre == spec_.post : spec_.pre.size() == 1 && begins_ >= 0;
+  }
+  std::size_t units() const { return owners_.size(); }
 
   // Each is false where ranks that would have to send to each other have no link.
   bool add_in_units(DirectSends& sends) const {
@@ -189,6 +194,24 @@ class OwnedChunk {
   }
   bool copy_in_units(DirectSends& sends) const {
     return each_of_unit([&](Rank owner, Rank n) { return send(sends, owner, n, false); });
+  }
+
+  // Copies, phase by phase: to the whole unit in which the chunk begins; from owner to owner, one unit further
+  // in each phase; and in the other units from their owners to the rest.
+  bool copy_where_it_begins(DirectSends& sends) const {
+    const Rank source = *spec_.pre.begin();
+    return std::ranges::all_of(members_[begins_],
+                               [&](Rank n) { return n == source || send(sends, source, n, false); });
+  }
+  bool copy_to_next_unit(DirectSends& sends, std::size_t hop) const {
+    const auto at = [&](std::size_t hops) { return owners_[(begins_ + hops) % owners_.size()]; };
+    return hop >= owners_.size() || send(sends, at(hop - 1), at(hop), false);
+  }
+  bool copy_where_it_came(DirectSends& sends, std::size_t hop) const {
+    if (hop >= owners_.size()) return true;
+    const std::size_t u = (begins_ + hop) % owners_.size();
+    return std::ranges::all_of(members_[u],
+                               [&](Rank n) { return n == owners_[u] || send(sends, owners_[u], n, false); });
   }
 
  private:
@@ -211,18 +234,30 @@ class OwnedChunk {
   const Chunk chunk_;
   std::vector<std::vector<Rank>> members_ = {};  // that want the chunk, by unit
   std::vector<Rank> owners_ = {};
-  std::size_t home_ = 0;  // the unit whose owner has the whole sum
+  std::size_t home_ = 0;        // the unit whose owner has the whole sum
+  std::ptrdiff_t begins_ = -1;  // the unit in which a copy begins; -1: in none that wants it
 };
 
 // Chunks go in waves in the order of their numbers, and round-robin to the ranks that need them, so that each
 // wave has equally many of each owner.
-std::optional<Schedule> by_owners(DirectSends& sends, const std::vector<OwnedChunk>& chunks, bool one_unit,
-                                  int waves) {
-  using Phase = bool (OwnedChunk::*)(DirectSends&) const;
-  const std::vector<Phase> phases =
-      one_unit ? std::vector<Phase>{&OwnedChunk::add_in_units, &OwnedChunk::copy_in_units}
-               : std::vector<Phase>{&OwnedChunk::add_in_units, &OwnedChunk::add_between,
-                                    &OwnedChunk::copy_between, &OwnedChunk::copy_in_units};
+using SwitchPhase = std::function<bool(const OwnedChunk&, DirectSends&)>;
+
+std::vector<SwitchPhase> switch_phases(bool combining, std::size_t units) {
+  if (combining && units <= 1) return {&OwnedChunk::add_in_units, &OwnedChunk::copy_in_units};
+  if (combining)
+    return {&OwnedChunk::add_in_units, &OwnedChunk::add_between, &OwnedChunk::copy_between,
+            &OwnedChunk::copy_in_units};
+  // A unit copies what has come while it is on its way to the next one.
+  std::vector<SwitchPhase> phases = {&OwnedChunk::copy_where_it_begins};
+  for (std::size_t hop = 1; hop <= units; ++hop)
+    phases.push_back([hop](const OwnedChunk& chunk, DirectSends& sends) {
+      return chunk.copy_to_next_unit(sends, hop) && (hop == 1 || chunk.copy_where_it_came(sends, hop - 1));
+    });
+  return phases;
+}
+
+std::optional<Schedule> by_owners(DirectSends& sends, const std::vector<OwnedChunk>& chunks,
+                                  const std::vector<SwitchPhase>& phases, int waves) {
   const auto first_of = [&](int wave) { return std::ssize(chunks) * wave / waves; };
   Schedule schedule;
   for (int at = 0; at < waves + static_cast<int>(phases.size()) - 1; ++at) {
@@ -230,13 +265,17 @@ std::optional<Schedule> by_owners(DirectSends& sends, const std::vector<OwnedChu
     for (int p = 0; p < std::ssize(phases); ++p) {
       if (at - p < 0 || at - p >= waves) continue;
       for (auto c = first_of(at - p); c < first_of(at - p + 1); ++c)
-        possible = possible && (chunks[c].*phases[p])(sends);
+        possible = possible && phases[p](chunks[c], sends);
     }
     Step step = sends.take();
     if (!possible) return std::nullopt;
     if (!step.sends.empty()) schedule.steps.push_back(std::move(step));
   }
   return schedule;
+}
+
+bool starts_everywhere(const Collective& collective) {
+  return std::ranges::none_of(collective.chunks, [](const ChunkSpec& spec) { return spec.pre.empty(); });
 }
 
 double sends_in_one_step(const Collective& collective) {
@@ -257,25 +296,26 @@ std::vector<Schedule> in_network(const Topology& topology, const Collective& col
   if (left >= 0)
     if (std::optional<Schedule> made = in_one_step(sends, collective)) schedules.push_back(std::move(*made));
   const bool owned =
-      collective.combining &&
       std::ranges::any_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() > 1; });
-  if (!owned) return schedules;
+  if (!owned || !starts_everywhere(collective)) return schedules;
   const std::vector<std::vector<Rank>> units = units_of(topology);
   std::vector<OwnedChunk> owned_chunks;
   double each = 0;
-  bool one_unit = true;
+  std::size_t most_units = 0;
   for (const ChunkSpec& spec : collective.chunks) {
     owned_chunks.emplace_back(spec, static_cast<Chunk>(std::ssize(owned_chunks)), units);
-    if (!owned_chunks.back().is_possible()) return schedules;
-    one_unit = one_unit && owned_chunks.back().is_of_one_unit();
+    if (!owned_chunks.back().is_possible(collective.combining)) return schedules;
+    most_units = std::max(most_units, owned_chunks.back().units());
     each += static_cast<double>(spec.pre.size() + spec.post.size());
   }
+  if (!collective.combining && most_units <= 1) return schedules;  // one step has done that
+  const std::vector<SwitchPhase> phases = switch_phases(collective.combining, most_units);
   const int chunks = static_cast<int>(collective.chunks.size());
   // More waves overlap better and take more steps. Their number grows by half, and all schedules together
   // stay within kMostDirectSends.
   for (int waves = 1; waves <= std::min(chunks, kMostWaves) && left >= each; waves += 1 + waves / 2) {
     left -= each;
-    std::optional<Schedule> made = by_owners(sends, owned_chunks, one_unit, waves);
+    std::optional<Schedule> made = by_owners(sends, owned_chunks, phases, waves);
     if (!made) break;
     keep_undominated(schedules, std::move(*made));
   }
