@@ -3,8 +3,9 @@
 //
 // Rules that are kept (src/core/executor, src/core/include/execution_common.hpp): all keys that the loader
 // requires; at most 64 operations, 16 channels and 16 remote buffers per thread block, 8 channels per
-// operation; `nop` (all threads of the block meet) between operations that depend on each other. What a switch
-// does is `gstore`, and `glres` where a sum goes to all of the team that it is of. Protocol Simple, sums only; the executor requires sizes divisible by the chunks. What is printed is read back
+// operation; `nop` (all threads of the block meet) between operations that depend on each other. What a
+// switch does is `gstore`, and `glres` where a sum goes to all of the team that it is of. Protocol Simple,
+// sums only; the executor requires sizes divisible by the chunks. What is printed is read back
 // (codegen/mscclpp/read_plan.h) and verified (semantics/verify_peers.h).
 #pragma once
 

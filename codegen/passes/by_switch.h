@@ -63,8 +63,8 @@ struct Switched {
 };
 
 // Makes one event of the additions of each sum and of the sends of each value, takes away the messages that
-// are then of no use, and gives slots behind `scratch`, which grows, alike at the ranks of a team. A sum whose
-// events have another form stays as it is.
+// are then of no use, and gives slots behind `scratch`, which grows, alike at the ranks of a team. A sum
+// whose events have another form stays as it is.
 Switched use_switches(const SwitchUses&, std::vector<Events>&, std::map<int, Ends>&,
                       std::vector<int>& scratch);
 

@@ -305,7 +305,7 @@ class LaneWriter {
   }
 
   // Copies that a switch makes, of which it tells all at once; null: none.
-  const SwitchUse* told_by_switch(const News& news) const {
+  const SwitchUse* signalled_at_once(const News& news) const {
     const SwitchUse* const use = news.message < 0 ? nullptr : work_.switched.use(news.message);
     return use != nullptr && !use->sum && work_.options.team_signals ? use : nullptr;
   }
@@ -313,14 +313,14 @@ class LaneWriter {
   // The key of a counter: without the message where all of a pair share one, without the receiver where a
   // switch tells all of them.
   News counted_with(News news) const {
-    if (const SwitchUse* const use = told_by_switch(news))
+    if (const SwitchUse* const use = signalled_at_once(news))
       return {.from = news.from, .message = use->messages.front()};
     if (work_.options.shared_counters) news.message = -1;
     return news;
   }
   // That of a team has one number at all its ranks.
   void number(const News& news) {
-    const SwitchUse* const use = told_by_switch(news);
+    const SwitchUse* const use = signalled_at_once(news);
     const std::vector<Rank> owners = use == nullptr ? std::vector{news.to} : lane_.teams[use->team];
     int next = 0;
     for (const Rank n : owners) next = std::max(next, lane_.ranks[n].counters);
@@ -355,7 +355,7 @@ class LaneWriter {
     for (const News& news : group.tells) {
       PeerInstruction*& signal = told[counted_with(news)];
       if (signal == nullptr) {
-        const SwitchUse* const use = told_by_switch(news);
+        const SwitchUse* const use = signalled_at_once(news);
         signal = &group.signals.emplace_back(PeerInstruction{.opcode = PeerOpcode::Signal,
                                                              .rank = use ? -1 : news.to,
                                                              .team = use ? use->team : -1,

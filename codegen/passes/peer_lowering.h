@@ -11,8 +11,8 @@
 // locally only if it is used there. Consecutive chunks with the same source and destination are one message,
 // unless they belong together so and are too much for a block.
 //
-// What a switch does (codegen/passes/by_switch.h) has mailboxes in all memories of its team, at one offset, and
-// is one load or one store there.
+// What a switch does (codegen/passes/by_switch.h) has mailboxes in all memories of its team, at one offset,
+// and is one load or one store there.
 //
 // Launches: a mailbox may be stored into when what it had has been read. Receivers signal that to their
 // senders, either when a launch ends, for the one after the next (scratch is double then, and a sender may

@@ -401,8 +401,9 @@ class PeerKernel {
     }
   }
 
-  // --- Teams. Units of 16 bytes: a chunk that ends inside of one is stored to its end by itself, and whole to
-  // a team, in whose scratch a slot has room for whole ones. As many loads are in flight as in other moves.
+  // --- Teams. Units of 16 bytes: a chunk that ends inside of one is stored to its end by itself, and whole
+  // to a team, in whose scratch a slot has room for whole ones. As many loads are in flight as in other
+  // moves.
   template <bool applies>
   CHORALE_DEVICE void move_by_switch(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
     constexpr int unit = 16 / sizeof(W), kTogether = Team::kTogether;

@@ -8,8 +8,8 @@
 // layout of the peer's scratch, so a byte is put where it lay. A far counter is a GIN signal that goes up by
 // one each time, which is what a counter's values do in the order of its Signals.
 //
-// by_switch: a team is what NCCL has an address for, all ranks of the LSA team, and the switch copies, and adds
-// if sums_by_switch; else the kernel loads and stores value by value.
+// by_switch: a team is what NCCL has an address for, all ranks of the LSA team, and the switch copies, and
+// adds if sums_by_switch; else the kernel loads and stores value by value.
 #pragma once
 
 #include <nccl_device.h>
