@@ -113,7 +113,7 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
 
 // A sum with a later copy of its result, which no hop overwrites in between. The copy is turned round, and is
 // made at once, so that what reads the result before the copy was due finds it.
-void store_sums_to_all(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
+void store_sums_to_all(Hops& hops, const Teams& teams, const std::function<bool(const DataOperation&)>& has) {
   const auto of_team = [](const DataPlace& place) { return place.team >= 0; };
   for (int s = 0; s < std::ssize(hops); ++s) {
     if (!of_team(hops[s].move.from.front()) || has(hops[s].move)) continue;
@@ -130,7 +130,7 @@ void store_sums_to_all(Hops& hops, const std::function<bool(const DataOperation&
         std::rotate(hops.begin() + s + 1, hops.begin() + c, hops.begin() + c + 1);
         break;
       }
-      if (std::ranges::count(copy.move.to, result) > 0) break;
+      if (accessed(copy.move.to, copy.move.count, teams).contains(result)) break;
     }
   }
 }

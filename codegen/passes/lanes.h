@@ -54,7 +54,7 @@ void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
 
 // For targets whose switch only adds up what it then stores at all ranks of the team: a sum that is copied on
 // is stored there, and what its rank keeps is copied from there.
-void store_sums_to_all(Hops&, const std::function<bool(const DataOperation&)>& has);
+void store_sums_to_all(Hops&, const Teams&, const std::function<bool(const DataOperation&)>& has);
 
 // Likewise, a value stored to a peer is not kept locally if no later operation reads it.
 void drop_dead_stores(Hops&, const Teams&, const std::function<bool(const DataOperation&)>& has);

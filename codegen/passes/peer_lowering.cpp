@@ -135,7 +135,7 @@ PeerDraft draft_of(const Collective& collective, const Program& program, const P
   std::set<int> refused;
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
     const auto has = [&](const DataOperation& op) { return !options.has || options.has(n, op); };
-    store_sums_to_all(work.hops[n], has);
+    store_sums_to_all(work.hops[n], work.switched.teams, has);
     for (const Hop& hop : work.hops[n])
       if (hop.move.from.front().team >= 0 && !has(hop.move)) refused.insert(hop.takes.front());
     fuse(work.hops[n], has);

@@ -278,5 +278,34 @@ TEST(WriteMscclppPlan, switches_add_and_store) {
   }
 }
 
+// Two nodes: ranks 0 and 8 add up their nodes by switches, 8 adds both, and both copy the result to their
+// nodes. The result comes to 0 as one message of two chunks, over the sums that it had made: these do not go
+// to all of its node.
+TEST(WriteMscclppPlan, a_sum_that_is_overwritten_stays_at_its_rank) {
+  Topology topology = test::with_able_switches("dgx-h100:2");
+  for (SharedLimit& limit : topology.limits)
+    if (limit.links.size() < 3) limit.abilities = {};
+  const Collective collective = make_collective("allreduce", 16, 2);
+  Schedule schedule;
+  const auto step = [&](bool reduce, bool within, const std::vector<std::pair<Rank, Rank>>& sends) {
+    Step& next = schedule.steps.emplace_back();
+    for (Chunk c = 0; c < 2; ++c)
+      for (const auto& [from, to] : sends)
+        for (Rank n = 1; n < (within ? 8 : 2); ++n) {
+          const Rank src = within && reduce ? from + n : from, dst = within && !reduce ? to + n : to;
+          next.sends.push_back({.chunk = c, .link = find_link(topology, src, dst), .reduce = reduce});
+        }
+    std::ranges::sort(next.sends);
+    next.rounds = needed_rounds(topology, next);
+  };
+  step(true, true, {{0, 0}, {8, 8}});
+  step(true, false, {{0, 8}});
+  step(false, false, {{8, 0}});
+  step(false, true, {{0, 0}, {8, 8}});
+  const std::string text = plan_of(accepted(topology, collective, schedule), 64);  // throws if it is wrong
+  EXPECT_EQ(text.find("glres"), std::string::npos);
+  EXPECT_NE(text.find("gstore"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace chorale
