@@ -106,8 +106,8 @@ constexpr double kDirectPci = 40.8 / 52, kThroughHost = 27.84 / 52;  // of PCI 5
 // (g4dn-2n-ar-t4, odd), and several a part of the NICs.
 constexpr double kPartOfSockets = 0.58;
 constexpr double kAloneThroughHostGbs = 3.2, kPartThroughHost = 0.75;
-// What a step over EFA of the first generation costs more where several GPUs of a node take it: fit on p4de-2n-ar,
-// 160.6 us with two of them, 14 NVLinks, a call.
+// What a step over EFA of the first generation costs more where several GPUs of a node take it: fit on
+// p4de-2n-ar, 160.6 us with two of them, 14 NVLinks, a call.
 constexpr double kSharedEfaUs = 42;
 // Part of the rate of PCI where a GPU and its NIC are below different switches: fit on h200-2n-1gpu-ag-gib.
 constexpr double kFarNicsPart = 0.63;
