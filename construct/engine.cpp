@@ -38,6 +38,7 @@ constexpr double kBoundTolerance = 0.002;  // over the bound: nothing is left to
 constexpr double kMaxSendsComposed = 1e5;  // sends: composing examines each of them tens of times
 // Chunks of what all want, for few steps: as many as ranks where each adds up a part, and of a copy about.
 constexpr int kChunksOfFewSteps = 32;
+constexpr double kMaxSendsFewSteps = 2e4;
 constexpr double kHopedPartOfFractions =
     0.99;  // of the rounds of fractions: these are not the best that there are
 constexpr double kMaxRoundsRatioRepeated =
@@ -86,33 +87,29 @@ struct Level {
   std::vector<Count> good = {};
 };
 const std::vector<Level>& levels() {
-  static const std::vector<Level> all = {{.small = 2, .good = {{6, 0}, {16, 0.04}}},
-                                         {.exact = {1, 2},
-                                          .times = {1},
-                                          .most_exact = 2e4,
-                                          .composed = {1},
-                                          .small = 4,
-                                          .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
-                                         {.exact = {4},
-                                          .times = {2, 4},
-                                          .most_exact = 4e4,
-                                          .most_sends = 6e5,
-                                          .small = 8,
-                                          .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
-                                         {.exact = {8, 16},
-                                          .times = {8},
-                                          .most_exact = 1e5,
-                                          .composed = {1, 2, 4},
-                                          .times_composed = {1},
-                                          .most_sends = 1.2e6,
-                                          .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
-                                         {.exact = {32, 64},
-                                          .times = {16},
-                                          .most_exact = 3e5,
-                                          .composed = {8, 16},
-                                          .times_composed = {2, 4},
-                                          .most_sends = 1.2e6,
-                                          .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
+  static const std::vector<Level> all = {
+      {.small = 2, .good = {{6, 0}, {16, 0.04}}},
+      {.times = {1}, .most_exact = 2e4, .small = 4, .good = {{12, 0}, {32, 0.02}, {96, 0.012}}},
+      {.exact = {4},
+       .times = {2, 4},
+       .most_exact = 4e4,
+       .most_sends = 6e5,
+       .small = 8,
+       .good = {{16, 0}, {32, 0}, {128, 0.008}, {384, 0.006}}},
+      {.exact = {8, 16},
+       .times = {8},
+       .most_exact = 1e5,
+       .composed = {1, 2, 4},
+       .times_composed = {1},
+       .most_sends = 1.2e6,
+       .good = {{96, 0.004}, {512, 0.004}, {1024, 0.003}}},
+      {.exact = {32, 64},
+       .times = {16},
+       .most_exact = 3e5,
+       .composed = {8, 16},
+       .times_composed = {2, 4},
+       .most_sends = 1.2e6,
+       .good = {{192, 0.002}, {1024, 0.002}, {4096, 0.002}}}};
   return all;
 }
 
@@ -351,8 +348,9 @@ class Construction::Engine {
       add(How::United, {}, level().times, level().most_exact);
       std::ranges::rotate(attempts_, attempts_.begin() + others);
     }
-    if (is_one_class() && level_ == std::max(first_level_, kLevelOfFewSteps)) {
-      add(How::Exact, {one_.combining ? one_.ranks : kChunksOfFewSteps}, {}, level().most_exact);
+    if (level_ == std::max(first_level_, kLevelOfFewSteps)) {
+      const int divided = one_.combining ? one_.ranks : kChunksOfFewSteps;
+      add(How::Exact, is_one_class() ? std::vector{1, 2, divided} : std::vector{1, 2}, {}, kMaxSendsFewSteps);
       add(How::Composed, counts_of_ranks({1, 2, 4}), {}, kMaxSendsComposed);
     }
     const std::size_t packed = attempts_.size();

@@ -139,7 +139,8 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
   long long late = kMostLate;
   for (const Composition& each : all) {
     const bool is_made = made_.contains({each.scatter.get(), each.gather.get()});
-    if (merged.covers(each.cost) || (!is_made && is_trifle(each.cost, merged, bound))) continue;
+    // Whether it was made before depends on when findings were assembled, and decides nothing.
+    if (merged.covers(each.cost) || is_trifle(each.cost, merged, bound)) continue;
     if (!is_made && is_late) {
       const long long ranks = empty_.topology.ranks;
       const long long sends = each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);

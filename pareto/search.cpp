@@ -151,12 +151,12 @@ class FrontierSearch {
       }
   }
 
-  // What only times at sizes need is asked at the end, since it may take long.
+  // What is the fastest at a size alone is taken at the end: before, it depends on what has been timed.
   void end() {
     for (WithFewerLinks& each : others_) {
       each.search->end();
       each.search->found_->time(kAnyTimed);
-      take_from(each);
+      for (const Point& point : each.search->found_->so_far(Stopped::No, 0).points) take_from(each, point);
     }
     // What is complete in steps and rounds may have faster schedules of as many.
     if (ours() && options_.us && !are_composed_ && !clock_.over()) take_fast(true);
@@ -179,16 +179,18 @@ class FrontierSearch {
     }
   }
 
-  // Where a time is steps and rounds, a chunk of a machine of fewer links is as many as a unit there has.
   void take_from(WithFewerLinks& other) {
-    const Result found = other.search->found_->so_far(Stopped::No, 0);
-    for (const Point& point : found.points) {
-      const Cost& cost = point.cost;
-      if (!other.taken.insert({cost.steps, cost.rounds, cost.chunks, point.construction}).second) continue;
-      const bool finer = !options_.us;
-      if (finer && total_sends(point.schedule) * other.fewer.unit > kMostRetimed) continue;
-      put_inside(on_whole(point, other.fewer, topology_, asked_, finer));
-    }
+    const ParetoSet frontier = other.search->found_->frontier();
+    for (const SharedPoint& point : frontier.points()) take_from(other, *point);
+  }
+
+  // Where a time is steps and rounds, a chunk of a machine of fewer links is as many as a unit there has.
+  void take_from(WithFewerLinks& other, const Point& point) {
+    const Cost& cost = point.cost;
+    if (!other.taken.insert({cost.steps, cost.rounds, cost.chunks, point.construction}).second) return;
+    const bool finer = !options_.us;
+    if (finer && total_sends(point.schedule) * other.fewer.unit > kMostRetimed) return;
+    put_inside(on_whole(point, other.fewer, topology_, asked_, finer));
   }
 
   void begin() {

@@ -24,7 +24,7 @@ double decimal(double value, int digits) {
   return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
 }
 
-// Of a link: bytes per microsecond.
+// Of a link, rounded: bytes per microsecond.
 double gbs_of_units(int bandwidth, double beta_us_per_byte) {
   return decimal(bandwidth / beta_us_per_byte, 12);
 }

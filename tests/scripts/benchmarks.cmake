@@ -1,5 +1,5 @@
 # A small part of the big sweep, of the big compilation, and of other benchmarks.
-foreach(script sweep.py compile.py middle.py gpu.sh)
+foreach(script sweep.py compile.py middle.py own_parts.py gpu.sh)
   string(REGEX REPLACE "\\..*" "" name ${script})
   python_test(benchmarks.${name} LEAKS ${PROJECT_SOURCE_DIR}/benchmarks/${script} $<TARGET_FILE:chorale>)
 endforeach()
