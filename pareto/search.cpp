@@ -166,6 +166,7 @@ class FrontierSearch {
   void begin_with_fewer_links() {
     if (!ours() || topology_.underlay || clock_.over() || (found_->complete() && !options_.us)) return;
     for (FewerLinks& fewer : machines_of_fewer_links(topology_)) {
+      if (clock_.over()) return;
       FrontierOptions options = options_;
       options.known.clear();
       options.publish = {};

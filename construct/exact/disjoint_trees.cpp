@@ -8,6 +8,7 @@
 #include "construct/exact/disjoint_trees.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace chorale {
 namespace {
@@ -53,14 +54,96 @@ class DisjointTrees {
         trees_, [&](const Growing& tree) { return std::ssize(tree.ranks) == network_.ranks(); });
   }
 
-  ChunkTree tree(int i) const { return {.links = trees_[i].links}; }
+  // A pipeline takes as many steps more as its highest tree has. At a rank two trees exchange the links by
+  // which they enter, or one takes a link that has room, where the squares of all depths become less; that
+  // ends, since each exchange makes their sum less.
+  void lower() {
+    for (Growing& tree : trees_) hang(tree);
+    for (bool lower = true; lower && effort_.affords(1);) {
+      lower = false;
+      for (Rank n = 0; n < network_.ranks(); ++n)
+        for (Growing& tree : trees_) lower |= tree.by[n] >= 0 && improve(tree, n);
+    }
+  }
+
+  ChunkTree tree(int i) const {
+    ChunkTree result;
+    for (const Rank n : trees_[i].ranks)
+      if (trees_[i].by[n] >= 0) result.links.push_back(trees_[i].by[n]);
+    return result;
+  }
 
  private:
   struct Growing {
     std::vector<char> has = {};
-    std::vector<Rank> ranks = {};
+    std::vector<Rank> ranks = {};  // each after the one before it in the tree
     std::vector<LinkId> links = {};
+    // By rank, once it is grown: the link into it (-1: a source), its depth; of what is below it, and it, the
+    // number and the sum of depths.
+    std::vector<LinkId> by = {};
+    std::vector<long long> depth = {}, below = {}, depths = {};
   };
+
+  // Depths from the links into ranks, which are put into order.
+  void hang(Growing& tree) {
+    if (tree.by.empty()) {
+      tree.by.assign(network_.ranks(), -1);
+      for (const LinkId l : tree.links) tree.by[network_.dst(l)] = l;
+    }
+    tree.depth.assign(network_.ranks(), -1);
+    const auto depth = [&](auto&& self, Rank n) -> long long {
+      if (tree.depth[n] < 0) tree.depth[n] = tree.by[n] < 0 ? 0 : self(self, network_.src(tree.by[n])) + 1;
+      return tree.depth[n];
+    };
+    for (const Rank n : tree.ranks) depth(depth, n);
+    std::ranges::stable_sort(tree.ranks, {}, [&](Rank n) { return tree.depth[n]; });
+    tree.below.assign(network_.ranks(), 1);
+    tree.depths = tree.depth;
+    for (auto n = tree.ranks.rbegin(); n != tree.ranks.rend(); ++n)
+      if (tree.by[*n] >= 0) {
+        tree.below[network_.src(tree.by[*n])] += tree.below[*n];
+        tree.depths[network_.src(tree.by[*n])] += tree.depths[*n];
+      }
+    effort_.spend(network_.ranks());
+  }
+
+  // What the squares of depths become more if the rank hangs on this link; nothing where that is below it.
+  std::optional<long long> change(const Growing& tree, Rank n, LinkId link) {
+    for (Rank above = network_.src(link); above != n; above = network_.src(tree.by[above])) {
+      effort_.spend(1);
+      if (tree.by[above] < 0) {
+        const long long by = tree.depth[network_.src(link)] + 1 - tree.depth[n];
+        return by * (2 * tree.depths[n] + by * tree.below[n]);
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool improve(Growing& tree, Rank n) {
+    const LinkId now = tree.by[n];
+    for (const auto [link, before] : network_.arcs(n, true)) {
+      if (link == now) continue;
+      const std::optional<long long> own = change(tree, n, link);
+      if (!own) continue;
+      if (room_[link] > 0 && *own < 0) {
+        --room_[link];
+        ++room_[now];
+        tree.by[n] = link;
+        hang(tree);
+        return true;
+      }
+      for (Growing& other : trees_) {
+        if (other.by[n] != link) continue;
+        const std::optional<long long> others = change(other, n, now);
+        if (!others || *own + *others >= 0) continue;
+        std::swap(tree.by[n], other.by[n]);
+        hang(tree);
+        hang(other);
+        return true;
+      }
+    }
+    return false;
+  }
   struct Offer {
     int tree = 0;
     LinkId link = 0;
@@ -161,6 +244,7 @@ std::optional<ChunkPacking> disjoint_trees(const Network& network, const std::ve
     for (long long i = 0; i < each.count() * chunks; ++i) growth.add(each.pre);
   }
   if (!growth.grow()) return std::nullopt;
+  growth.lower();
   ChunkPacking packing{.chunks = chunks, .trees = std::vector<std::vector<ChunkTree>>(classes.size())};
   int next = 0;
   for (std::size_t k = 0; k < classes.size(); ++k)
