@@ -39,6 +39,19 @@ TEST(Composition, OverlapsLevelsOverChunks) {
   EXPECT_EQ(points.front().outline, "allgather node, allgather gpu");
 }
 
+// Of 8 ranks that are all linked, the root scatters 7 chunks, one to each other, which these exchange: a round
+// each. Without parts of its own it would take two to be spread.
+TEST(Composition, ABroadcastIsScatteredAndGathered) {
+  const Topology t = load("full:8");
+  for (const bool quick : {false, true}) {
+    const std::vector<ComposedPoint> points =
+        compose_on({.topology = t, .collective = make_collective("broadcast", 8, 7, 3), .quick = quick}, {});
+    ASSERT_THAT(points, Not(IsEmpty()));
+    EXPECT_EQ(points.front().point.cost, (Cost{.steps = 2, .rounds = 2, .chunks = 7}));
+    EXPECT_EQ(points.front().outline, "scatter rank, allgather rank");
+  }
+}
+
 // What does not come to the collective is reported in a sentence, as is what is no outline.
 TEST(Composition, RefusesWhatIsNone) {
   const Topology t = load("a100:2");

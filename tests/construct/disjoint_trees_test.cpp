@@ -11,6 +11,7 @@
 #include "graph/max_flow.h"
 #include "ir/collective.h"
 #include "tests/kit/random.h"
+#include "topology/builders.h"
 
 namespace chorale {
 namespace {
@@ -68,6 +69,25 @@ TEST(DisjointTrees, AsManyAsEveryCutAllowsAndNoMore) {
     ASSERT_TRUE(packing.has_value());
     expect_sound(t, one, *packing, rounds);
     EXPECT_FALSE(trees_of(t, one, most + 1, rounds).has_value());
+  }
+}
+
+// As many trees as a hypercube has dimensions can be one higher than the dimensions (Johnsson and Ho 1989).
+TEST(DisjointTrees, AreLow) {
+  for (const int dimensions : {3, 4, 5, 6}) {
+    SCOPED_TRACE(dimensions);
+    const Topology t = named_topology("hypercube:" + std::to_string(dimensions));
+    const auto packing = trees_of(t, make_collective("broadcast", t.ranks, 1), dimensions, 1);
+    ASSERT_TRUE(packing);
+    int highest = 0;
+    for (const ChunkTree& tree : packing->trees[0]) {
+      std::vector<int> depth(t.ranks, 0);
+      for (const LinkId l : tree.links) {
+        depth[t.links[l].dst] = depth[t.links[l].src] + 1;
+        highest = std::max(highest, depth[t.links[l].dst]);
+      }
+    }
+    EXPECT_LE(highest, dimensions + 3);
   }
 }
 
