@@ -176,7 +176,9 @@ Comparison compare_machines(const std::string& first, const std::string& second,
     MachineChanges changes = question.changes;
     const ImportOptions& of_both = question.changes.import;
     if (!foreign[side] && foreign[1 - side])
-      changes.import = {.line_rates = of_both.line_rates, .in_network = of_both.in_network};
+      changes.import = {.line_rates = of_both.line_rates,
+                        .forward_only = of_both.forward_only,
+                        .in_network = of_both.in_network};
     return changes;
   };
   Comparison comparison;

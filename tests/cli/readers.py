@@ -197,11 +197,23 @@ assert [(level["name"], level["fan_out"], level["bandwidth_gbs"], round(level["l
 (work / "shown.conf").write_text("SwitchName=a Level=0 LinkSpeed=1 Nodes=n[0-2]\nSwitchName=b Level=0 LinkSpeed=1 Nodes=n[3-7]\n"
                                  "SwitchName=c Level=1 LinkSpeed=1 Nodes=n[0-7] Switches=a,b\n")
 assert graph("./shown.conf")["links"] == graph("./topology.conf")["links"]
+# Blocks are leaves of one switch, and topology.yaml has the same in lists: of several topologies the default.
+(work / "tree.conf").write_text("SwitchName=b1 Nodes=n[0-2]\nSwitchName=b2 Nodes=n[3-7]\nSwitchName=top Switches=b[1-2]\n")
+(work / "blocks.conf").write_text("BlockName=b1 Nodes=n[0-2]\nBlockName=b2 Nodes=n[3-7]\nBlockSizes=2,4\n")
+(work / "tree.yaml").write_text("# Slurm 25.05\n- topology: other\n  block:\n    block_sizes:\n      - 4\n    blocks:\n      - block: b\n        nodes: x[1-4]\n"
+                                "- topology: mine\n  cluster_default: true\n  tree:\n    switches:\n      - switch: top\n        children: b[1-2]\n"
+                                "      - switch: b1\n        nodes: n[0-2]\n      - switch: 'b2'\n        nodes: n[3-7]\n")
+for other in ("blocks.conf", "tree.yaml"):
+    assert sorted((l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph(f"./{other}")["links"]) == sorted(
+        (l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./tree.conf")["links"]), other
+for public in ("block.conf", "topology.yaml"):
+    assert graph(data / "repro" / "public" / public)["ranks"] == 8, public
 for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Nodes=n[3-1]\n", "range"), ("SwitchName=a\n", "neither"),
                    ("SwitchName=a Nodes=n0 Switches=b\n", "or both"), ("SwitchName=a Nodes=n[0-1]\nSwitchName=a Nodes=n2\n", "again"),
                    ("SwitchName=a Nodes=n[0-1],n0\n", "second time"), ("SwitchName=a Switches=b\n", "no line of its own"),
                    ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "circle"), ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n1\n", "not connected"),
-                   ("SwitchName=a Nodes=n[0-1] Color=red\n", "'Color' is not known"), ("BlockName=b1 Nodes=n[0-3]\n", "block plugin"),
+                   ("SwitchName=a Nodes=n[0-1] Color=red\n", "'Color' is not known"), ("- topology: a\n  flat: true\n", "'flat' is not known"), ("- topology: a\n  tree:\n    switches:\n      - nodes: n1\n", "nodes of no switch"),
+                   ("- switch: a\n", "is of no known format"), ("BlockName=b1 Nodes=n[0-3]\nBlockName=b2 Nodes=n3\n", "a second time"),
                    ("SwitchName=a Nodes=n[0-999999999]\n", ""), ("SwitchName=a Nodes=n[]\n", ""), ("SwitchName=a Nodes\n", "key=value")):
     (work / "bad.conf").write_text(text)
     refused("topology", "show", "./bad.conf", says=says)

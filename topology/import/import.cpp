@@ -255,7 +255,7 @@ Topology machine_of(const std::vector<Host>& hosts, const ImportOptions& options
 
 std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
-         "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
+         "topology.conf and topology.yaml, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
 }
 
 bool is_of_research(const NamedText& file) {

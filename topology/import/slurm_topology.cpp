@@ -5,7 +5,19 @@
 //   SwitchName=s0 Nodes=n[0-3]
 //   SwitchName=s1 Nodes=n[4-7]
 //   SwitchName=top Switches=s[0-1]
-// The output of 'scontrol show topology' is read, too.
+// The output of 'scontrol show topology' is read, too. Of the block plugin a block is a leaf, and above
+// several there is one switch:
+//   BlockName=b0 Nodes=n[0-3]
+//   BlockSizes=4
+// topology.yaml (Slurm 25.05) has the same in lists, of one or more topologies; the one that is the
+// cluster's default is read, or the first:
+//   - topology: default
+//     tree:
+//       switches:
+//         - switch: top
+//           children: s[0-1]
+//         - switch: s0
+//           nodes: n[0-3]
 // https://slurm.schedmd.com/topology.conf.html
 #include <fmt/format.h>
 
@@ -28,26 +40,16 @@ constexpr std::size_t kMostSlurmSwitches = 10'000;
 class SlurmReader {
  public:
   SlurmReader(std::string_view text, const std::string& file) : file_(file) {
-    std::istringstream lines{std::string(text)};
-    std::string whole;
-    for (std::string line; std::getline(lines, line);) {
-      ++number_;
-      line = line.substr(0, line.find('#'));
-      while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
-      // A line that ends in a backslash goes on in the next.
-      if (!line.empty() && line.back() == '\\') {
-        whole += line.substr(0, line.size() - 1) + " ";
-        continue;
-      }
-      read_line(whole + line);
-      whole.clear();
-    }
-    if (!whole.empty()) read_line(whole);
+    if (is_yaml(text))
+      read_yaml(text);
+    else
+      read_lines(text);
   }
 
   // Children may be named before their own line, so parents are linked when all lines are read; a circle
   // would be walked for ever, so hops are counted.
   SwitchTree tree() {
+    join_blocks();
     for (const auto& [child, parent] : parents_) {
       const auto at = switch_at_.find(child);
       if (at == switch_at_.end())
@@ -74,7 +76,95 @@ class SlurmReader {
     return std::move(tree_);
   }
 
+  // Text whose first word is "-".
+  static bool is_yaml(std::string_view text) {
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);)
+      if (const std::vector<std::string> words = words_in(line.substr(0, line.find('#'))); !words.empty())
+        return words.front() == "-";
+    return false;
+  }
+
  private:
+  void read_lines(std::string_view text) {
+    std::istringstream lines{std::string(text)};
+    std::string whole;
+    for (std::string line; std::getline(lines, line);) {
+      ++number_;
+      line = line.substr(0, line.find('#'));
+      while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
+      // A line that ends in a backslash goes on in the next.
+      if (!line.empty() && line.back() == '\\') {
+        whole += line.substr(0, line.size() - 1) + " ";
+        continue;
+      }
+      read_line(whole + line);
+      whole.clear();
+    }
+    if (!whole.empty()) read_line(whole);
+  }
+
+  struct YamlTopology {
+    bool is_default = false;
+    std::vector<std::pair<int, std::string>> lines = {};  // of the other form, by their numbers
+  };
+
+  // A list's item begins with its name, and becomes a line when its hosts or switches are there.
+  void read_yaml(std::string_view text) {
+    std::istringstream lines{std::string(text)};
+    std::vector<YamlTopology> all;
+    std::string item;  // "SwitchName=s0"
+    for (std::string line; std::getline(lines, line);) {
+      ++number_;
+      const auto [key, value] = yaml_entry(line);
+      if (key.empty()) continue;
+      if (key == "topology") {
+        all.emplace_back();
+      } else if (all.empty()) {
+        fail("'" + key.substr(0, 60) + "' is of no topology", "begin with - topology:");
+      } else if (key == "cluster_default") {
+        all.back().is_default = value == "true";
+      } else if (key == "switch" || (key == "block" && !value.empty())) {
+        item = (key == "switch" ? "SwitchName=" : "BlockName=") + value;
+      } else if (key == "children" || key == "nodes") {
+        if (item.empty()) fail("has " + key + " of no switch", "begin the item with switch: or block:");
+        all.back().lines.emplace_back(number_, item + (key == "nodes" ? " Nodes=" : " Switches=") + value);
+        item.clear();
+      } else if (key != "tree" && key != "block" && key != "switches" && key != "blocks" &&
+                 key != "block_sizes") {
+        fail("'" + key.substr(0, 60) + "' is not known", "known are switch, block, children, nodes");
+      }
+    }
+    if (all.empty()) fail("has no topology", "begin with - topology:");
+    const auto chosen = std::ranges::find(all, true, &YamlTopology::is_default);
+    for (const auto& [number, line] : (chosen == all.end() ? all.begin() : chosen)->lines) {
+      number_ = number;
+      read_line(line);
+    }
+  }
+
+  // The key and the value of "- switch: s0"; "" of lines without one, and of numbers in a list.
+  std::pair<std::string, std::string> yaml_entry(const std::string& line) const {
+    std::vector<std::string> words = words_in(line.substr(0, line.find('#')));
+    if (!words.empty() && words.front() == "-") words.erase(words.begin());
+    if (words.empty() || number_in<int>(words.front())) return {};
+    std::string key = lower_case(words.front()), value;
+    for (std::size_t w = 1; w < words.size(); ++w) value += words[w];
+    std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
+    if (!key.ends_with(":"))
+      fail("'" + key.substr(0, 60) + "' is not key: value", "use switch:, block:, children:, nodes:");
+    key.pop_back();
+    return {key, value};
+  }
+
+  // Blocks have one switch above them.
+  void join_blocks() {
+    if (blocks_ < 2 || std::ssize(tree_.switches) != blocks_) return;
+    for (const std::string& block : tree_.switches) parents_.emplace(block, blocks_);
+    tree_.switches.emplace_back("network of the blocks");
+    tree_.above.push_back(-1);
+  }
+
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
     throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy);
   }
@@ -88,18 +178,21 @@ class SlurmReader {
       if (equals == std::string::npos)
         fail("'" + word.substr(0, 60) + "' is not key=value", "use SwitchName=, Nodes=, Switches=");
       const std::string key = lower_case(word.substr(0, equals));
-      if (key == "blockname" || key == "blocksizes")
-        fail("is of the block plugin", "only the tree plugin's files (SwitchName=) are read");
-      if (key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed" && key != "level")
+      if (key == "blocksizes") return;  // how many blocks a job gets
+      const bool is_block = key == "blockname";
+      if (!is_block && key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed" &&
+          key != "level")
         fail("'" + word.substr(0, equals).substr(0, 60) + "' is not known",
-             "known are SwitchName, Nodes, Switches, LinkSpeed");
-      if (!values.emplace(key, word.substr(equals + 1)).second) fail("has a key twice", "give each once");
+             "known are SwitchName, Nodes, Switches, LinkSpeed, BlockName, BlockSizes");
+      blocks_ += is_block ? 1 : 0;
+      if (!values.emplace(is_block ? "switchname" : key, word.substr(equals + 1)).second)
+        fail("has a key twice", "give each once");
     }
     if (values.empty()) return;
     const std::string name = values["switchname"];
     // 'scontrol show topology' prints the level, and repeats the hosts of the switches below.
     if (values.contains("level") && !values["switches"].empty()) values.erase("nodes");
-    if (name.empty()) fail("names no switch", "begin with SwitchName=");
+    if (name.empty()) fail("names no switch", "begin with SwitchName= or BlockName=");
     if (values["nodes"].empty() == values["switches"].empty())
       fail("has neither hosts nor switches, or both", "give either Nodes= or Switches=");
     if (tree_.switches.size() >= kMostSlurmSwitches)
@@ -152,7 +245,7 @@ class SlurmReader {
   }
 
   const std::string file_;
-  int number_ = 0;
+  int number_ = 0, blocks_ = 0;
   SwitchTree tree_ = {};
   std::map<std::string, int> switch_at_ = {}, parents_ = {};  // by name; the parent of a switch
 };
@@ -161,7 +254,8 @@ class SlurmReader {
 
 bool is_slurm_topology(std::string_view text) {
   const std::string lower = lower_case(std::string(text.substr(0, 1 << 20)));
-  return lower.find("switchname=") != std::string::npos || lower.find("blockname=") != std::string::npos;
+  return lower.find("switchname=") != std::string::npos || lower.find("blockname=") != std::string::npos ||
+         lower.find("- topology:") != std::string::npos;
 }
 
 SwitchTree read_slurm_topology(std::string_view text, const std::string& file) {
