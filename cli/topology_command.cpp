@@ -103,9 +103,9 @@ std::string known_facts() {
   TableRows links = {{"link", "line GB/s", "GB/s", "step us", "source"}};
   for (const LinkFacts& link : link_table())
     links.push_back({link.name, number(link.line_gbs), number(link.gbs), number(link.step_us), link.source});
-  TableRows gpus = {{"GPU", "links", "of", "PCI", "NIC Gb/s", "call us", "share by switch", "source"}};
+  TableRows gpus = {{"GPU", "links", "of", "PCI", "NIC Gb/s", "CPU", "call us", "share by switch", "source"}};
   for (const GpuFacts& gpu : gpu_table())
-    gpus.push_back({gpu.name, number(gpu.links), gpu.link, number(gpu.pci), number(gpu.nic_gbits),
+    gpus.push_back({gpu.name, number(gpu.links), gpu.link, number(gpu.pci), number(gpu.nic_gbits), gpu.cpu,
                     number(gpu.call_us), *gpu.nvswitch == 0 ? "" : number(switch_facts(gpu.nvswitch).share),
                     gpu.source});
   TableRows switches = {{"switch", "can", "share", "source"}};
@@ -126,7 +126,7 @@ std::string known_facts() {
   const HostFacts& host = host_facts();
   const TableRows hosts = {{"a host as a rank", "NIC Gb/s", "call us", "source"},
                            {host.network, number(host.nic_gbits), number(host.call_us), host.source}};
-  return table(links, "lrrrl") + "\n" + table(gpus, "lrlrrrrl") + "\n" + table(switches, "llrl") + "\n" +
+  return table(links, "lrrrl") + "\n" + table(gpus, "lrlrrlrrl") + "\n" + table(switches, "llrl") + "\n" +
          table(networks, "lrrl") + "\n" + table(pci, "lrrrrl") + "\n" + table(sockets, "lrl") + "\n" +
          table(nics, "llr") + "\n" + table(hosts, "lrrl");
 }

@@ -20,14 +20,14 @@ struct Box {
   const char* gpu = "";  // topology/hardware/facts.h
   Joint joint = Joint::None;
   int links = 1;  // of a cable of a mesh or a ring
-  int cpus = 0, switches = 0,
-      gpus = 1;                // switches of a CPU; GPUs of one, or of a CPU without; 0 CPUs: by name
-  int pci = 4;                 // generation
-  const char* socket = "AMD";  // of SocketFacts
-  int nics = 1;                // of a node, as evenly over it as they go
+  // Switches of a CPU; GPUs of a switch, or of a CPU without. 0 CPUs: the name has all three.
+  int cpus = 0, switches = 0, gpus = 1;
+  int pci = 4;   // generation
+  int nics = 1;  // of a node, as evenly over it as they go
   double nic_gbits = 100;
   const char* network = "InfiniBand";
   const char* description = "";
+  const char* cpu = "";  // of SocketFacts; "": as servers with such GPUs have it
 };
 
 // Sources, in the order of the rows:
@@ -35,34 +35,35 @@ struct Box {
 // p3dn.24xlarge has as many and 100 Gb/s of EFA. Azure's page of the NC A100 v4 series: up to 4 A100 of PCIe,
 // and the files of such machines, which have a CPU for each. HGX A100 and HGX H100 datasheets: boards of four
 // GPUs, all linked. RCCL's models of dumps (topo_expl): 4p1h, 8p_rome, 8p_pcie, 8p6l.
-constexpr const char* kSkylake = "Intel, from Skylake on";
+constexpr const char* kOlderCpu = "Intel, from Skylake on";
 constexpr std::array kBoxes = {
-    Box{"ndv2", "V100", Joint::Dgx1, 1, 2, 2, 2, 3, kSkylake, 1, 100, "InfiniBand",
+    Box{"ndv2", "V100", Joint::Dgx1, 1, 2, 2, 2, 3, 1, 100, "InfiniBand",
         "Azure NDv2: 8 V100, wired as in a DGX-1, one NIC of 100 Gb/s"},
-    Box{"p3dn", "V100", Joint::Dgx1, 1, 2, 2, 2, 3, kSkylake, 1, 100, "EFA",
+    Box{"p3dn", "V100", Joint::Dgx1, 1, 2, 2, 2, 3, 1, 100, "EFA",
         "Amazon p3dn.24xlarge: 8 V100, wired as in a DGX-1, EFA of 100 Gb/s"},
-    Box{"nc-a100-v4", "A100", Joint::Pairs, 1, 4, 0, 1, 4, "AMD", 1, 100, "RoCE",
+    Box{"nc-a100-v4", "A100", Joint::Pairs, 1, 4, 0, 1, 4, 1, 100, "RoCE",
         "Azure NC A100 v4: 4 A100 of PCIe, bridged in pairs"},
-    Box{"hgx-a100-4", "A100", Joint::Mesh, 4, 2, 0, 2, 4, "AMD", 4, 200, "InfiniBand",
+    Box{"hgx-a100-4", "A100", Joint::Mesh, 4, 2, 0, 2, 4, 4, 200, "InfiniBand",
         "HGX A100 of 4 GPUs, linked pair by pair (4 NVLinks), a NIC of 200 Gb/s per GPU"},
-    Box{"hgx-h100-4", "H100", Joint::Mesh, 6, 2, 0, 2, 5, "Intel, Sapphire Rapids", 4, 400, "InfiniBand",
+    Box{"hgx-h100-4", "H100", Joint::Mesh, 6, 2, 0, 2, 5, 4, 400, "InfiniBand",
         "HGX H100 of 4 GPUs, linked pair by pair (6 NVLinks), a NIC of 400 Gb/s per GPU"},
-    Box{"mi50", "MI50", Joint::Ring, 1, 1, 1, 4, 3, kSkylake, 1, 100, "InfiniBand",
-        "4 MI50 in a ring, one NIC of 100 Gb/s"},
-    Box{"mi50-rome", "MI50", Joint::TwoRings, 1, 2, 0, 4, 4, "AMD", 1, 100, "InfiniBand",
+    Box{"mi50", "MI50", Joint::Ring, 1, 1, 1, 4, 3, 1, 100, "InfiniBand",
+        "4 MI50 in a ring, one NIC of 100 Gb/s", kOlderCpu},
+    Box{"mi50-rome", "MI50", Joint::TwoRings, 1, 2, 0, 4, 4, 1, 100, "InfiniBand",
         "8 MI50 in two rings over two CPUs, one NIC of 100 Gb/s"},
-    Box{"mi100", "MI100", Joint::AllButOne, 1, 2, 0, 4, 4, "AMD", 1, 100, "InfiniBand",
+    Box{"mi100", "MI100", Joint::AllButOne, 1, 2, 0, 4, 4, 1, 100, "InfiniBand",
         "8 MI100, each linked with six others, one NIC of 100 Gb/s"},
-    Box{"mi50-pcie", "MI50", Joint::None, 1, 0, 0, 1, 3, kSkylake, 1, 100, "InfiniBand",
-        "MI50 on PCI 3: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
-    Box{"l40s", "L40S", Joint::None, 1, 0, 0, 1, 4, "Intel, Sapphire Rapids", 1, 200, "InfiniBand",
+    Box{"mi50-pcie", "MI50", Joint::None, 1, 0, 0, 1, 3, 1, 100, "InfiniBand",
+        "MI50 on PCI 3: CPUs x PCI switches of a CPU (0: none) x GPUs of one", kOlderCpu},
+    Box{"l40s", "L40S", Joint::None, 1, 0, 0, 1, 4, 1, 200, "InfiniBand",
         "L40S on PCI 4: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
-    Box{"rtx-pro-6000", "RTX PRO 6000", Joint::None, 1, 0, 0, 1, 5, "AMD", 1, 400, "InfiniBand",
+    Box{"rtx-pro-6000", "RTX PRO 6000", Joint::None, 1, 0, 0, 1, 5, 1, 400, "InfiniBand",
         "RTX PRO 6000 on PCI 5: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
 };
 
 Host host_of(const Box& box, const ImportOptions& options) {
-  Host host{.file = box.name, .socket_gbs = socket_facts(box.socket).gbs, .network = box.network};
+  const char* const cpus = *box.cpu != '\0' ? box.cpu : gpu_facts(box.gpu).cpu;
+  Host host{.file = box.name, .socket_gbs = socket_facts(cpus).gbs, .network = box.network};
   const double up = pci_gbs(pci_facts(box.pci).gigatransfers, 16, rates_of(options));
   std::vector<int> gpus, above;
   for (int c = 0; c < box.cpus; ++c) {

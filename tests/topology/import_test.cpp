@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -13,6 +15,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "tests/kit/refusal.h"
+#include "tests/kit/seeds.h"
 #include "topology/import/fit.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -543,6 +546,47 @@ TEST(Import, ANamedMachineIsTheRealOne) {
         for (Rank b = 0; b < real.ranks; ++b)
           EXPECT_NEAR(gbs(named, a, b), gbs(real, a, b), 0.03 * gbs(real, a, b)) << a << " " << b;
     }
+}
+
+// What nvidia-smi prints of GPUs on PCI alone.
+std::string smi_of_box(int cpus, int switches, int gpus) {
+  const int ranks = cpus * std::max(1, switches) * gpus;
+  std::string text = "\t";
+  for (int a = 0; a < ranks; ++a) text += "GPU" + std::to_string(a) + "\t";
+  for (int a = 0; a < ranks; ++a) {
+    text += "\nGPU" + std::to_string(a);
+    for (int b = 0; b < ranks; ++b) {
+      const bool near = switches > 0 && a / gpus == b / gpus;
+      text += a == b ? "\tX" : near ? "\tPIX" : a / (ranks / cpus) == b / (ranks / cpus) ? "\tNODE" : "\tSYS";
+    }
+  }
+  return text + "\n";
+}
+
+// PCI boxes of any shape by name and as text: the same links and shared limits, at the same rates.
+TEST(Import, ABoxIsTheSameByNameAndAsText) {
+  std::mt19937 random = test::seeded(7);
+  for (int i = 0; i < 30; ++i) {
+    const int cpus = 1 + static_cast<int>(random() % 4), switches = static_cast<int>(random() % 4),
+              gpus = 1 + static_cast<int>(random() % 4);
+    if (cpus * std::max(1, switches) * gpus < 2) continue;
+    const std::string name = fmt::format("l40s:{}x{}x{}", cpus, switches, gpus);
+    SCOPED_TRACE(name);
+    const auto rates_of = [](const Topology& t) {
+      std::vector<std::pair<long, long>> rates;  // links and limits, thousandths of a GB/s
+      for (const Link& l : t.links) rates.emplace_back(0, std::lround(l.bandwidth / l.beta_us_per_byte));
+      for (const SharedLimit& each : t.limits)
+        rates.emplace_back(std::ssize(each.links),
+                           std::lround(each.bandwidth / t.links.front().beta_us_per_byte));
+      std::ranges::sort(rates);
+      return rates;
+    };
+    const Topology named = flatten(load_topology(name)),
+                   read = flatten(imported({{"box.txt", smi_of_box(cpus, switches, gpus)}}).machine);
+    EXPECT_EQ(named.ranks, read.ranks);
+    EXPECT_EQ(rates_of(named), rates_of(read));
+    EXPECT_EQ(named.call_us, read.call_us);
+  }
 }
 
 TEST(Import, LineRatesAreRefusedWhereThereAreNoOthers) {

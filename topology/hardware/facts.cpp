@@ -78,38 +78,48 @@ constexpr SwitchFacts kSwitches[] = {
      "Quantum-2 datasheet: sums at the line rate; none measured"},
 };
 
+constexpr const char *kPower = "POWER9", *kArm = "Arm", *kAmd = "AMD",
+                     *kEmerald = "Intel, from Emerald Rapids on", *kSapphire = "Intel, Sapphire Rapids",
+                     *kSkylake = "Intel, from Skylake on", *kBroadwell = "Intel before Skylake, and others";
+constexpr SocketFacts kSocketRows[] = {
+    {kPower, 32, "NCCL, P9"},     {kArm, 6, "NCCL, ARM"},       {kAmd, 16, "NCCL, AMD"},
+    {kEmerald, 40, "NCCL, ERP"},  {kSapphire, 22, "NCCL, SRP"}, {kSkylake, 10, "NCCL, SKL"},
+    {kBroadwell, 6, "NCCL, BDW"},
+};
+
 // What a call costs: NCCL's base latency of ring and tree with LL, 6.6 us, in which a100-1n-ar-howto, the
 // table of the least time, leaves 0.8 us a step. RTX: fit on rtx4070tis-2gpu-ar-nop2p, 6.2 us with two steps
-// of 1 us. AMD: fit on mi250x-16gcd-ar-small together with the step. Columns: name, family, sm, gcn, link,
-// links of a GPU, generation of PCI, Gb/s of NICs for a GPU, switch, call.
+// of 1 us. AMD: fit on mi250x-16gcd-ar-small together with the step. CPUs are those of NVIDIA's DGX of the
+// generation, of g4dn, g5 and g6e of Amazon, and else AMD's. Columns: name, family, sm, gcn,
+// link, links of a GPU, generation of PCI, Gb/s of NICs for a GPU, CPU, switch, call.
 constexpr const char* kNvidiaCall = "links: datasheet; call: NCCL, tuning.cc, ring with LL";
 constexpr const char* kRtxCall = "links: datasheet; call: fit on rtx4070tis-2gpu-ar-nop2p";
 constexpr const char* kAmdCall = "links: datasheet; call: fit on mi250x-16gcd-ar-small";
 constexpr GpuFacts kGpus[] = {
-    {"P100", "Pascal", 60, "", "NVLink 1", 4, 3, 100, "", 6.6, kNvidiaCall},
-    {"V100", "Volta", 70, "", "NVLink 2", 6, 3, 100, "", 6.6, kNvidiaCall},
-    {"T4", "Turing", 75, "", "", 0, 3, 100, "", 6.6, kNvidiaCall},
-    {"A100", "Ampere", 80, "", "NVLink 3", 12, 4, 200, "", 6.6, kNvidiaCall},
-    {"RTX A6000", "Ampere", 86, "", "NVLink 3 bridge", 4, 4, 100, "", 4.2, kRtxCall},
-    {"A10G", "Ampere", 86, "", "", 0, 4, 100, "", 4.2, kRtxCall},
-    {"L40S", "Ada", 89, "", "", 0, 4, 200, "", 4.2, kRtxCall},
-    {"H100", "Hopper", 90, "", "NVLink 4", 18, 5, 400, "NVSwitch 3", 6.6, kNvidiaCall},
-    {"H200", "Hopper", 90, "", "NVLink 4", 18, 5, 400, "NVSwitch 3", 6.6, kNvidiaCall},
-    {"H20", "Hopper", 90, "", "NVLink 4", 18, 5, 400, "NVSwitch 3", 6.6, kNvidiaCall},
-    {"GH200", "Hopper", 90, "", "NVLink 4", 18, 5, 200, "NVSwitch 3", 6.6, kNvidiaCall},
-    {"B200", "Blackwell", 100, "", "NVLink 5", 18, 5, 400, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"GB200", "Blackwell", 100, "", "NVLink 5", 18, 5, 400, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"B300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"GB300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"Rubin", "Rubin", 107, "", "NVLink 6", 36, 6, 1600, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"RTX PRO 6000", "Blackwell", 120, "", "", 0, 5, 400, "", 4.2, kRtxCall},
-    {"GB10", "Blackwell", 121, "", "", 0, 5, 200, "", 6.6, kNvidiaCall},
-    {"MI50", "GCN 5", 0, "gfx906", "xGMI 2", 2, 4, 100, "", 9.6, kAmdCall},
-    {"MI100", "CDNA", 0, "gfx908", "xGMI 2", 3, 4, 100, "", 9.6, kAmdCall},
-    {"MI250X", "CDNA 2", 0, "gfx90a", "xGMI 3", 8, 4, 100, "", 9.6, kAmdCall},
-    {"MI300X", "CDNA 3", 0, "gfx942", "xGMI 4", 7, 5, 400, "", 9.6, kAmdCall},
-    {"MI325X", "CDNA 3", 0, "gfx942", "xGMI 4", 7, 5, 400, "", 9.6, kAmdCall},
-    {"MI355X", "CDNA 4", 0, "gfx950", "xGMI 5", 7, 5, 400, "", 9.6, kAmdCall},
+    {"P100", "Pascal", 60, "", "NVLink 1", 4, 3, 100, kBroadwell, "", 6.6, kNvidiaCall},
+    {"V100", "Volta", 70, "", "NVLink 2", 6, 3, 100, kSkylake, "", 6.6, kNvidiaCall},
+    {"T4", "Turing", 75, "", "", 0, 3, 100, kSkylake, "", 6.6, kNvidiaCall},
+    {"A100", "Ampere", 80, "", "NVLink 3", 12, 4, 200, kAmd, "", 6.6, kNvidiaCall},
+    {"RTX A6000", "Ampere", 86, "", "NVLink 3 bridge", 4, 4, 100, kAmd, "", 4.2, kRtxCall},
+    {"A10G", "Ampere", 86, "", "", 0, 4, 100, kAmd, "", 4.2, kRtxCall},
+    {"L40S", "Ada", 89, "", "", 0, 4, 200, kAmd, "", 4.2, kRtxCall},
+    {"H100", "Hopper", 90, "", "NVLink 4", 18, 5, 400, kSapphire, "NVSwitch 3", 6.6, kNvidiaCall},
+    {"H200", "Hopper", 90, "", "NVLink 4", 18, 5, 400, kSapphire, "NVSwitch 3", 6.6, kNvidiaCall},
+    {"H20", "Hopper", 90, "", "NVLink 4", 18, 5, 400, kSapphire, "NVSwitch 3", 6.6, kNvidiaCall},
+    {"GH200", "Hopper", 90, "", "NVLink 4", 18, 5, 200, kArm, "NVSwitch 3", 6.6, kNvidiaCall},
+    {"B200", "Blackwell", 100, "", "NVLink 5", 18, 5, 400, kEmerald, "NVSwitch 4", 6.6, kNvidiaCall},
+    {"GB200", "Blackwell", 100, "", "NVLink 5", 18, 5, 400, kArm, "NVSwitch 4", 6.6, kNvidiaCall},
+    {"B300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, kEmerald, "NVSwitch 4", 6.6, kNvidiaCall},
+    {"GB300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, kArm, "NVSwitch 4", 6.6, kNvidiaCall},
+    {"Rubin", "Rubin", 107, "", "NVLink 6", 36, 6, 1600, kArm, "NVSwitch 4", 6.6, kNvidiaCall},
+    {"RTX PRO 6000", "Blackwell", 120, "", "", 0, 5, 400, kAmd, "", 4.2, kRtxCall},
+    {"GB10", "Blackwell", 121, "", "", 0, 5, 200, kArm, "", 6.6, kNvidiaCall},
+    {"MI50", "GCN 5", 0, "gfx906", "xGMI 2", 2, 4, 100, kAmd, "", 9.6, kAmdCall},
+    {"MI100", "CDNA", 0, "gfx908", "xGMI 2", 3, 4, 100, kAmd, "", 9.6, kAmdCall},
+    {"MI250X", "CDNA 2", 0, "gfx90a", "xGMI 3", 8, 4, 100, kAmd, "", 9.6, kAmdCall},
+    {"MI300X", "CDNA 3", 0, "gfx942", "xGMI 4", 7, 5, 400, kAmd, "", 9.6, kAmdCall},
+    {"MI325X", "CDNA 3", 0, "gfx942", "xGMI 4", 7, 5, 400, kAmd, "", 9.6, kAmdCall},
+    {"MI355X", "CDNA 4", 0, "gfx950", "xGMI 5", 7, 5, 400, kAmd, "", 9.6, kAmdCall},
 };
 
 // Part of the line rate: mi355x-class-2n-a2a moves 48.6 GB/s of 400 Gb/s (even), a100-3n-ar-hdr4 24.2 and
@@ -145,16 +155,6 @@ constexpr PciFacts kPci[] = {
     {4, 16, 31.508, 26, 0, 0, "line: PCI-SIG, 128 of 130 bits; rate: in proportion"},
     {5, 32, 63.015, 52, 52, 2.6, "line: PCI-SIG, 128 of 130 bits; rate, loads and stores: b12x PR 139"},
     {6, 64, 121, 100, 0, 0, "line: PCI-SIG, 242 of 256 bytes; rate: in proportion"},
-};
-
-constexpr SocketFacts kSocketRows[] = {
-    {"POWER9", 32, "NCCL, P9"},
-    {"Arm", 6, "NCCL, ARM"},
-    {"AMD", 16, "NCCL, AMD"},
-    {"Intel, from Emerald Rapids on", 40, "NCCL, ERP"},
-    {"Intel, Sapphire Rapids", 22, "NCCL, SRP"},
-    {"Intel, from Skylake on", 10, "NCCL, SKL"},
-    {"Intel before Skylake, and others", 6, "NCCL, BDW"},
 };
 
 constexpr NicFacts kNics[] = {
@@ -298,15 +298,15 @@ double pci_gbs(double gigatransfers, int lanes, RateKind rates) {
 }
 
 double socket_gbs(const std::string& arch, const std::string& vendor, int family, int model) {
-  if (arch == "ppc64") return socket_facts("POWER9").gbs;
-  if (arch == "arm64") return socket_facts("Arm").gbs;
-  if (vendor == "AuthenticAMD") return socket_facts("AMD").gbs;
+  if (arch == "ppc64") return socket_facts(kPower).gbs;
+  if (arch == "arm64") return socket_facts(kArm).gbs;
+  if (vendor == "AuthenticAMD") return socket_facts(kAmd).gbs;
   if (vendor == "GenuineIntel" && family == 6) {
-    if (model >= 0xCF) return socket_facts("Intel, from Emerald Rapids on").gbs;
-    if (model >= 0x8F) return socket_facts("Intel, Sapphire Rapids").gbs;
-    if (model >= 0x55) return socket_facts("Intel, from Skylake on").gbs;
+    if (model >= 0xCF) return socket_facts(kEmerald).gbs;
+    if (model >= 0x8F) return socket_facts(kSapphire).gbs;
+    if (model >= 0x55) return socket_facts(kSkylake).gbs;
   }
-  return socket_facts("Intel before Skylake, and others").gbs;
+  return socket_facts(kBroadwell).gbs;
 }
 
 }  // namespace chorale

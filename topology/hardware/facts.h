@@ -48,6 +48,7 @@ struct GpuFacts {
   int links = 0;              // of a GPU, to all others or to switches
   int pci = 0;                // generation
   double nic_gbits = 0;       // that a node has beside each GPU
+  const char* cpu = "";       // of SocketFacts, in servers with such GPUs, where nothing names the CPU
   const char* nvswitch = "";  // of SwitchFacts; "": none, or one that only forwards
   // What a call costs before its first step and after its last: launch and first flag.
   double call_us = 0;

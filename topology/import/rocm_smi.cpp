@@ -187,7 +187,7 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   const bool json = text[text.find_first_not_of(" \t\r\n\xef\xbb\xbf")] == '{';
   const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
   require_whole(read, file);
-  Host host{.file = file, .socket_gbs = socket_gbs("x86_64", "AuthenticAMD", 0, 0), .cable_name = "xGMI"};
+  Host host{.file = file, .socket_gbs = socket_facts(gpu_facts("MI250X").cpu).gbs, .cable_name = "xGMI"};
   const bool weighed = std::ssize(read.weight) == static_cast<long>(read.gpus) * (read.gpus - 1);
   const auto linked = [&](int a, int b) {
     return read.type.at({a, b}) == "XGMI" &&
