@@ -358,9 +358,9 @@ void optimize_options(CLI::App& app, Command& parsed) {
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
     if (options->asked.time == TimeModel::Events && !options->directory.empty() &&
-        options->target != Target::Cuda)
+        options->target != Target::MscclXml)
       throw InputError("--time events", "programs of this target wait for steps",
-                       "use --target cuda, or --time steps");
+                       "use --target msccl-xml, or --time steps");
     parsed = *options;
   });
 }

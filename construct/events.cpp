@@ -501,7 +501,7 @@ class EventSearch {
  private:
   static constexpr int kMaxEventChunks = 256;
   static constexpr unsigned kRestarts = 8, kImproved = 2;  // plans that are improved besides
-  static constexpr int kPartOfImproving = 8;               // of the work, for each of these
+  static constexpr int kPartOfImproving = 16;              // of the work, for each of these
   static constexpr long long kWorkPerTimedSend = 4;        // offers that take as long
   static constexpr double kWorthwhile = 0.99;              // of the time: more chunks have to bring that
 

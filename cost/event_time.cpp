@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "cost/program_time.h"
@@ -17,18 +17,22 @@ namespace {
 
 class EventReplay {
  public:
-  EventReplay(const Schedule& schedule, const Topology& topology, double chunk_bytes)
+  // keeps_all: what sends and resources did is kept, for times and the critical path; else the last arrival.
+  EventReplay(const Schedule& schedule, const Topology& topology, double chunk_bytes, bool keeps_all)
       : schedule_(schedule),
         topology_(topology),
         chunk_bytes_(chunk_bytes),
+        keeps_all_(keeps_all),
         limits_of_(topology.links.size()),
-        last_job_(topology.links.size() + topology.limits.size(), -1) {
+        last_job_(topology.links.size() + topology.limits.size(), -1),
+        free_us_(last_job_.size()) {
     for (int i = 0; i < std::ssize(topology.limits); ++i)
       for (const LinkId l : topology.limits[i].links) limits_of_[l].push_back(i);
     Chunk most = -1;
     for (const Step& step : schedule.steps)
       for (const Send& send : step.sends) most = std::max(most, send.chunk);
-    arrivals_.resize(static_cast<std::size_t>(most + 1) * topology.ranks);
+    const std::size_t entries = static_cast<std::size_t>(most + 1) * topology.ranks;
+    if (entries <= kMaxDense) arrivals_.resize(entries);
   }
 
   // Returns whether it came to the end.
@@ -45,13 +49,11 @@ class EventReplay {
     for (const Sent& each : sends_) all.sends.push_back(each.times);
     return all;
   }
-  double us() const {
-    double last = 0;
-    for (const Sent& each : sends_) last = std::max(last, each.times.there_us);
-    return topology_.call_us + last;
-  }
+  double us() const { return topology_.call_us + last_us_; }
 
  private:
+  static constexpr std::size_t kMaxDense = 1 << 22;  // entries by chunk and rank, in 64 MiB
+
   struct Sent {
     SendTimes times = {};
     double ready_us = 0;  // its data are there
@@ -72,16 +74,20 @@ class EventReplay {
     int send = -1;
   };
 
-  Arrival& arrival(Chunk c, Rank n) { return arrivals_[static_cast<std::size_t>(c) * topology_.ranks + n]; }
+  Arrival& arrival(Chunk c, Rank n) {
+    const std::size_t entry = static_cast<std::size_t>(c) * topology_.ranks + n;
+    return arrivals_.empty() ? few_arrivals_[entry] : arrivals_[entry];
+  }
   double end_of(const Job& job) const { return job.start_us + job.us; }
 
   void run_step(int s) {
     const int first = static_cast<int>(sends_.size());
     for (const Send& send : schedule_.steps[s].sends) {
       const Arrival& data = arrival(send.chunk, topology_.links[send.link].src);
-      sends_.push_back({.times = {.step = s, .send = send, .begin_us = std::numeric_limits<double>::max()},
-                        .ready_us = data.us,
-                        .brought_by = data.send});
+      sends_.push_back(
+          {.times = {.step = s, .send = send, .begin_us = std::numeric_limits<double>::max(), .left_us = -1},
+           .ready_us = data.us,
+           .brought_by = data.send});
     }
     serve(jobs_of(first));
     // After all of the step: its sends read what was there before.
@@ -91,7 +97,11 @@ class EventReplay {
       times.there_us = times.left_us + link.alpha_us;
       Arrival& at = arrival(times.send.chunk, link.dst);
       if (at.send < 0 || times.there_us > at.us) at = {.us = times.there_us, .send = i};
+      last_us_ = std::max(last_us_, times.there_us);
     }
+    if (keeps_all_) return;
+    sends_.clear();
+    jobs_.clear();
   }
 
   // Of the sends of a step, which are those from `first` on.
@@ -133,12 +143,12 @@ class EventReplay {
     for (Job& job : jobs) {
       const int number = static_cast<int>(jobs_.size());
       job.before = std::exchange(last_job_[job.resource], number);
-      job.start_us = job.ready_us;
-      if (job.before >= 0) job.start_us = std::max(job.start_us, end_of(jobs_[job.before]));
+      job.start_us = std::max(job.ready_us, free_us_[job.resource]);
+      free_us_[job.resource] = end_of(job);
       for (const int i : job.sends) {
         Sent& sent = sends_[i];
         sent.times.begin_us = std::min(sent.times.begin_us, job.start_us);
-        if (sent.last_job >= 0 && end_of(job) <= sent.times.left_us) continue;
+        if (end_of(job) <= sent.times.left_us) continue;
         sent.times.left_us = end_of(job);
         sent.last_job = number;
       }
@@ -181,25 +191,29 @@ class EventReplay {
   const Schedule& schedule_;
   const Topology& topology_;
   const double chunk_bytes_;
+  const bool keeps_all_;
+  double last_us_ = 0;
   std::vector<std::vector<int>> limits_of_ = {};  // by link
   std::vector<Sent> sends_ = {};
   std::vector<Job> jobs_ = {};
   std::vector<int> last_job_ = {};      // by resource
-  std::vector<Arrival> arrivals_ = {};  // the last one, by chunk and rank
+  std::vector<double> free_us_ = {};    // from when on, by resource
+  std::vector<Arrival> arrivals_ = {};  // the last one, by chunk and rank; empty where that were too many
+  std::unordered_map<std::size_t, Arrival> few_arrivals_ = {};
 };
 
 }  // namespace
 
 EventTimes event_times(const Schedule& schedule, const Topology& topology, int chunks_per_block,
                        double block_bytes) {
-  EventReplay replay(schedule, topology, block_bytes / chunks_per_block);
+  EventReplay replay(schedule, topology, block_bytes / chunks_per_block, true);
   replay.run(nullptr);
   return std::move(replay).times();
 }
 
 std::optional<double> event_us(const Schedule& schedule, const Topology& topology, int chunks_per_block,
                                double block_bytes, const std::atomic<bool>* stop) {
-  EventReplay replay(schedule, topology, block_bytes / chunks_per_block);
+  EventReplay replay(schedule, topology, block_bytes / chunks_per_block, false);
   if (!replay.run(stop)) return std::nullopt;
   return replay.us();
 }

@@ -317,9 +317,14 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   table.begin_with(timed_baselines(machine, collective, question.baselines, table.blocks(),
                                    question.search.synthesis.limits.stop, question.time));
   search.known = table.baseline_points();
-  if (question.time == TimeModel::Events)
-    for (Point& point : points_by_events(machine, collective, search))
+  if (question.time == TimeModel::Events) {
+    // What is cut is what is tried last; the search needs its time, too.
+    FrontierOptions first = search;
+    if (is_limited) first.time_limit = limit / 4;
+    const TimedStop end_of_events(first);
+    for (Point& point : points_by_events(machine, collective, first))
       search.known.push_back(std::move(point));
+  }
   if (question.time == TimeModel::Events || !machine.once(have_equal_rates))
     search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
       return kept->us(point, bytes, timing);

@@ -214,7 +214,7 @@ assert "search: complete, no schedule is faster" in printed and printed.count("1
 # A message that waits for its data and its links alone is never later than one that waits for steps, too, so
 # no row is slower than by steps; its bound counts no steps. What runs must be driven by messages.
 slow_pair = work / "pairs.json"
-slow_pair.write_text(json.dumps({"ranks": 4, "links": [
+slow_pair.write_text(json.dumps({"topology": "pairs", "ranks": 4, "links": [
     {"src": a, "dst": b, "alpha_us": alpha} for x, y, alpha in ((0, 1, 1), (2, 3, 1), (1, 2, 10)) for a, b in ((x, y), (y, x))]}))
 by_steps, by_events = (answer(slow_pair, "allgather", "--sizes", "0,64K,16M", "--search-time", "2", "--time", model)
                        for model in ("steps", "events"))
@@ -225,10 +225,10 @@ assert by_events["rows"][0]["us"] == by_events["rows"][0]["bound_us"] == 12, by_
 assert by_steps["rows"][0]["us"] > 12, by_steps
 printed = run("optimize", "full:4", "alltoall", "--sizes", "1K", "--time", "events").stdout
 assert "times are by events" in printed, printed
-for target in (["--target", "mpi"], ["--target", "mscclpp"], []):
+for target in (["--target", "mpi"], ["--target", "mscclpp"], ["--target", "cuda"], []):
     refused("optimize", "ring:4", "allgather", "--time", "events", "-o", "out", *target,
             words=["--time events", "programs of this target wait for steps"])
-run("optimize", slow_pair, "allgather", "--sizes", "0", "--time", "events", "--target", "cuda", "-o", "by_events")
+run("optimize", slow_pair, "allgather", "--sizes", "0", "--time", "events", "--target", "msccl-xml", "-o", "by_events")
 drawn = run("show", "by_events/result.json", "--events", "0", "--html", "events.html").stdout
 assert "12 us by events" in drawn and "critical path" in drawn and "its data: chunk" in drawn, drawn
 assert "<svg" in (work / "events.html").read_text()
