@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--machines", nargs="*", default=MACHINES)
     asked = parser.parse_args()
     chorale = str(pathlib.Path(asked.chorale).resolve())
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True,
                             check=False).stdout.strip()
     print(f"commit {commit}, {datetime.date.today()}, {asked.seconds:g} s a search, {os.cpu_count()} processors, "
           f"load {os.getloadavg()[0]:.1f}: {asked.collective}, us without a call")

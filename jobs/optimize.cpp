@@ -256,29 +256,34 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
   }
 }
 
-// The fastest of each size that was found by events, each once. All sizes together have the work of four:
-// some three seconds.
+// The fastest of each size that was found by events, each once: of all sizes with little work, then with
+// more, so that a limit leaves no size without. All sizes together have the work of four and an eighth of it: some
+// three seconds.
 std::vector<Point> points_by_events(const Machine& machine, const Collective& one,
                                     const FrontierOptions& search) {
   std::vector<Point> points;
-  for (const double bytes : search.sizes) {
-    std::optional<Point> point =
-        event_schedule({.topology = machine,
-                        .one = one,
-                        .block_bytes = bytes,
-                        .min_chunks = search.min_chunks,
-                        .max_chunks = search.max_chunks,
-                        .us = [&](const Schedule& schedule,
-                                  int chunks) { return *event_us(schedule, machine, chunks, bytes); },
-                        .work = kEventWork * 4 / std::max<std::int64_t>(4, std::ssize(search.sizes)),
-                        .stop = search.synthesis.limits.stop});
-    if (!point || std::ranges::find(points, point->schedule, &Point::schedule) != points.end()) continue;
+  const long long work = kEventWork * 4 / std::max<std::int64_t>(4, std::ssize(search.sizes));
+  const auto add = [&](double bytes, long long of_work) {
+    const auto us = [&](const Schedule& schedule, int chunks) {
+      return *event_us(schedule, machine, chunks, bytes);
+    };
+    std::optional<Point> point = event_schedule({.topology = machine,
+                                                 .one = one,
+                                                 .block_bytes = bytes,
+                                                 .min_chunks = search.min_chunks,
+                                                 .max_chunks = search.max_chunks,
+                                                 .us = us,
+                                                 .work = of_work,
+                                                 .stop = search.synthesis.limits.stop});
+    if (!point || std::ranges::find(points, point->schedule, &Point::schedule) != points.end()) return;
     const EventTimes times = event_times(point->schedule, machine, point->cost.chunks, bytes);
     const std::vector<Fault> faults =
         violations(machine, point->schedule, times, bytes / point->cost.chunks, 1);
     if (!faults.empty()) throw std::logic_error("times by events: " + faults.front().words);
     points.push_back(*std::move(point));
-  }
+  };
+  for (const long long of_work : {work / 8, work})
+    for (const double bytes : search.sizes) add(bytes, of_work);
   return points;
 }
 
