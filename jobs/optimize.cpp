@@ -257,8 +257,8 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
 }
 
 // The fastest of each size that was found by events, each once: of all sizes with little work, then with
-// more, so that a limit leaves no size without. All together have the work of four, some three seconds, and an
-// eighth of it.
+// more, so that a limit leaves no size without. All together have the work of four, some three seconds, and
+// an eighth of it.
 std::vector<Point> points_by_events(const Machine& machine, const Collective& one,
                                     const FrontierOptions& search) {
   std::vector<Point> points;
