@@ -77,8 +77,8 @@ std::string file_stem(const Topology&, const Collective&);
 // "": nothing.
 std::string unused_switches(const Topology&, const Point&, const std::string& target);
 
-// Returns the numbers of the points that programs for the target perform as the result counts them: those that
-// count on no switch, and those for which the program asks the switches.
+// Returns the numbers of the points that programs for the target perform as the result counts them: those
+// that count on no switch, and those for which the program asks the switches.
 std::vector<int> performed_points(const Result&, Target);
 
 // One file that chooses by size and by what has failed, of targets Mpi and Nccl: points of one collective,

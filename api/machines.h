@@ -27,7 +27,8 @@ ImportedMachine import_machine(const std::vector<NamedText>& files, const Import
 bool is_foreign_file(const std::string& spec_or_file);
 
 // What was read in such a file and what it lacks and was assumed, in lines, for reports on the machine; of a
-// machine by name, what its switches are taken for; "" for all other machines. Throws InputError as import_machine() does.
+// machine by name, what its switches are taken for; "" for all other machines. Throws InputError as
+// import_machine() does.
 std::string provenance_of(const std::string& spec_or_file, const ImportOptions& = {});
 
 // The machine that this process is on.

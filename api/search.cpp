@@ -92,8 +92,8 @@ bool copies_or_adds(const Collective& collective) {
 // Some tenths of a second: bounds and solvers have no part in it.
 constexpr long long kWorkByLinks = kEngineWork / 30;
 
-// Returns the best that is constructed with little work where the switches only forward; nothing where they do
-// nothing else. A limit of time leaves three quarters to the search.
+// Returns the best that is constructed with little work where the switches only forward; nothing where they
+// do nothing else. A limit of time leaves three quarters to the search.
 std::vector<Point> points_by_links(const Machine& machine, const Collective& collective,
                                    FrontierOptions options) {
   if (!abilities_of(machine.topology()).any() || !copies_or_adds(collective) ||

@@ -43,8 +43,8 @@ struct ComposeQuestion {
 // its phase.
 std::vector<ComposedPoint> compose(const ComposeQuestion&, const Outline&, const std::string& where);
 
-// Returns the best of all outlines on the machine as one group and on all of these nestings; empty if nothing fits, or if the work is too
-// large (chunks times ranks over 2^18).
+// Returns the best of all outlines on the machine as one group and on all of these nestings; empty if nothing
+// fits, or if the work is too large (chunks times ranks over 2^18).
 std::vector<ComposedPoint> compose_on(const ComposeQuestion&, const std::vector<Nesting>&);
 
 }  // namespace chorale

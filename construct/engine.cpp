@@ -372,9 +372,9 @@ class Construction::Engine {
     return true;
   }
 
-  // An AllReduce or Broadcast in switches (construct/in_network.h) needs equally many chunks of each owner in each wave,
-  // and nearly whole rounds at the bound's rate; more waves leave less of the first and the last ones, in
-  // which not all directions are used. It comes before packings, since it takes less time.
+  // An AllReduce or Broadcast in switches (construct/in_network.h) needs equally many chunks of each owner in
+  // each wave, and nearly whole rounds at the bound's rate; more waves leave less of the first and the last
+  // ones, in which not all directions are used. It comes before packings, since it takes less time.
   void add_waves() {
     if ((one_.kind != CollectiveKind::AllReduce && one_.kind != CollectiveKind::Broadcast) ||
         !abilities_of(question_.topology).any())

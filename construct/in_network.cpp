@@ -196,8 +196,8 @@ class OwnedChunk {
     return each_of_unit([&](Rank owner, Rank n) { return send(sends, owner, n, false); });
   }
 
-  // Copies, phase by phase: to the whole unit in which the chunk begins; from owner to owner, one unit further
-  // in each phase; and in the other units from their owners to the rest.
+  // Copies, phase by phase: to the whole unit in which the chunk begins; from owner to owner, one unit
+  // further in each phase; and in the other units from their owners to the rest.
   bool copy_where_it_begins(DirectSends& sends) const {
     const Rank source = *spec_.pre.begin();
     return std::ranges::all_of(members_[begins_],

@@ -15,7 +15,8 @@ namespace chorale {
 //   only units of ranks, an owner in each unit adds up for it, the owners add up among themselves, and each
 //   sends the result to its unit. Chunks go in waves; one wave is added up while the one before is
 //   distributed: both directions at once.
-// - A copy that several units want: in its unit at once, from owner to owner, and in each unit by its owner; in
+// - A copy that several units want: in its unit at once, from owner to owner, and in each unit by its owner;
+// in
 //   waves, too.
 // Empty if no limit has an ability, if ranks that would have to send to each other have no link, or if that
 // would be some million sends. The caller verifies them.

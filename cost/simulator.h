@@ -6,7 +6,8 @@
 // device before the instruction and groups of n devices, each edge of the algorithm carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
-//   in switch (AllReduce only)      as a ring, divided by what a switch that copies and adds gains for a group
+//   in switch (AllReduce only)      as a ring, divided by what a switch that copies and adds gains for a
+// group
 //                                   of n (gain_of_ports), within one unit of its level; two messages
 //   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the
 //                                   last and on to the first: both leave out one edge of a ring that is laid

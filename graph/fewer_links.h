@@ -20,8 +20,8 @@ struct FewerLinks {
 // links are alike. Limits keep what is left of their links.
 std::vector<FewerLinks> machines_of_fewer_links(const Topology& whole);
 
-// Returns the point of the collective (`one`: with one chunk per block) as the whole machine performs it. With
-// `finer` each chunk is cut into as many as a unit has, so that steps have as many rounds there.
+// Returns the point of the collective (`one`: with one chunk per block) as the whole machine performs it.
+// With `finer` each chunk is cut into as many as a unit has, so that steps have as many rounds there.
 Point on_whole(const Point&, const FewerLinks&, const Topology& whole, const Collective& one, bool finer);
 
 }  // namespace chorale

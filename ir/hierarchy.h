@@ -39,8 +39,8 @@ struct LinkModel {
   // Devices reach only those at the same place of other children (a NIC for each GPU, on its rail). For the
   // graph of the machine (topology/levels.h); the price of a group's flows is the same.
   bool rails = false;
-  // In a switch that copies and adds: an AllReduce among eight children is this many times as fast as by ports
-  // alone (Topology::switch_gain; fewer children: gain_of_ports). 0: it only forwards.
+  // In a switch that copies and adds: an AllReduce among eight children is this many times as fast as by
+  // ports alone (Topology::switch_gain; fewer children: gain_of_ports). 0: it only forwards.
   double switch_gain = 0;
   // The path between a child and other units (PCIe to the NIC). Without one, traffic uses the child's ports;
   // in a ring it is not modelled.

@@ -23,7 +23,8 @@ bool uses_abilities(const Topology&, const Schedule&);
 
 // Returns the result as executors by links alone have it: each point with the rounds that its sends need
 // there, on the frontier if none of the others is better then, and not proven. Claims stay, since a bound of
-// switches that can do more holds for those that can do less. A result without abilities is returned as it is.
+// switches that can do more holds for those that can do less. A result without abilities is returned as it
+// is.
 Result by_links_alone(Result);
 
 // Marks as the frontier the best of the points with these numbers, and none of the others.

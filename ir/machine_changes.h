@@ -25,8 +25,8 @@ struct ImportOptions {
   // Rates of datasheets, instead of those that programs reach (topology/hardware/facts.h). Of machines by
   // name, too.
   bool line_rates = false;
-  // Switches copy and add where the hardware does (NVLS); of any machine: they only forward, or a machine that
-  // has none that can is refused.
+  // Switches copy and add where the hardware does (NVLS); of any machine: they only forward, or a machine
+  // that has none that can is refused.
   bool forward_only = false;
   bool in_network = false;
   bool operator==(const ImportOptions&) const = default;

@@ -155,8 +155,8 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
   t.ranks = next - t.switches;
 }
 
-// Every switch gets the abilities, and delivers whatever its cables carry. A limit over the links of one rank is its cable to a switch; the switch is
-// then not described.
+// Every switch gets the abilities, and delivers whatever its cables carry. A limit over the links of one rank
+// is its cable to a switch; the switch is then not described.
 void give(Topology& t, const Abilities& abilities) {
   const auto add = [&abilities](Abilities& to, bool into_switch, bool out_of_switch) {
     to.multicast = to.multicast || (abilities.multicast && into_switch);

@@ -381,8 +381,8 @@ Topology flatten(const Topology& topology) {
   if (taken.choice == RouteChoice::None)
     throw InputError("topology " + topology.name, "has too many routes through its switches",
                      "describe switches that act as one by one switch");
-  // Proofs are then about the wires below, where partitions count every send. Abilities that facts of hardware
-  // give are then left unused, which the machine's name says; those that were asked for are refused.
+  // Proofs are then about the wires below, where partitions count every send. Abilities that facts of
+  // hardware give are then left unused, which the machine's name says; those that were asked for are refused.
   if (taken.choice != RouteChoice::All && topology.switch_gain > 0)
     return flat_over(by_links_alone(topology), taken);
   if (taken.choice != RouteChoice::All && abilities_of(topology).any())

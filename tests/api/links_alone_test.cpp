@@ -1,5 +1,5 @@
-// What switches that copy and add are asked for, and what is left by links alone, on random machines; here since
-// both are in the result of a search (api/search.h).
+// What switches that copy and add are asked for, and what is left by links alone, on random machines; here
+// since both are in the result of a search (api/search.h).
 #include "ir/links_alone.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ Topology random_units(std::mt19937& random) {
   return t;
 }
 
-// What is made for the switches is a schedule of the machine; what is made for links alone stays one, in as few
-// rounds; nothing is below the bound; and an executor by links alone has the rounds that its sends need.
+// What is made for the switches is a schedule of the machine; what is made for links alone stays one, in as
+// few rounds; nothing is below the bound; and an executor by links alone has the rounds that its sends need.
 TEST(LinksAlone, SchedulesOfRandomUnitsAreSoundAndNeverSlowerThanByLinks) {
   std::mt19937 random(17);
   int in_switches = 0;

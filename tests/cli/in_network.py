@@ -45,8 +45,8 @@ for machine, measured, rings in (("dgx-h100:1", 478, 370), ("b200:1", 838, 722))
     assert 0.9 * measured < both["busbw_gbs"] < 1.1 * measured and links["busbw_gbs"] < 1.01 * rings, (both, links)
     assert "in_network" in both["algorithm"] and both["us"] < links["us"] and "network" not in links["algorithm"], (both, links)
 
-# Programs of all targets, with the options that everybody types first, are by links alone or say otherwise; those
-# that run here are right.
+# Programs of all targets, with the options that everybody types first, are by links alone or say otherwise;
+# those that run here are right.
 for collective in ("allreduce", "broadcast"):
     for target in ("mpi", "nccl", "cuda", "msccl-xml", "mscclpp", "preload") if collective == "allreduce" else ("mpi", "cuda"):
         said = run_chorale("optimize", "dgx-h100:1", collective, "--sizes", "1K,1M,1G", "--search-time", "2s", "--target", target, "-o", "out", code=FOUND)

@@ -243,8 +243,8 @@ TEST(WriteMscclppPlan, every_rank_has_both_buffers) {
       }
 }
 
-// A sum that goes on to its team is a glres, copies are a gstore; a sum that stays at its rank has no operation
-// and is made of messages. What is written is read back, and runs on threads.
+// A sum that goes on to its team is a glres, copies are a gstore; a sum that stays at its rank has no
+// operation and is made of messages. What is written is read back, and runs on threads.
 TEST(WriteMscclppPlan, switches_add_and_store) {
   const RunOptions options{
       .bytes = {4 * 8 * 7}, .types = {ElementType::Float32}, .iterations = 2, .warm_up = 0};

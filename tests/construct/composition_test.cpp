@@ -39,8 +39,8 @@ TEST(Composition, OverlapsLevelsOverChunks) {
   EXPECT_EQ(points.front().outline, "allgather node, allgather gpu");
 }
 
-// Of 8 ranks that are all linked, the root scatters 7 chunks, one to each other, which these exchange: a round
-// each. Without parts of its own it would take two to be spread.
+// Of 8 ranks that are all linked, the root scatters 7 chunks, one to each other, which these exchange: a
+// round each. Without parts of its own it would take two to be spread.
 TEST(Composition, ABroadcastIsScatteredAndGathered) {
   const Topology t = load("full:8");
   for (const bool quick : {false, true}) {

@@ -30,7 +30,8 @@ TEST(FewerLinks, NoneWhereASlowLinkIsTheOnlyPath) {
   EXPECT_TRUE(machines_of_fewer_links(whole).empty());
 }
 
-// The same links in the same steps: as many rounds of as many times the chunks, or no more rounds of the same.
+// The same links in the same steps: as many rounds of as many times the chunks, or no more rounds of the
+// same.
 TEST(FewerLinks, SchedulesAreThoseOfTheWhole) {
   std::mt19937 random(3);
   int carried = 0;

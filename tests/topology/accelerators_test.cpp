@@ -164,8 +164,8 @@ TEST(Accelerators, SwitchesComputeWhereTheHardwareDoes) {
   }
 }
 
-// Levels have the same: in each node a limit on what its switch delivers, and ports that count copies and sums
-// once. So have levels that are derived from the graph.
+// Levels have the same: in each node a limit on what its switch delivers, and ports that count copies and
+// sums once. So have levels that are derived from the graph.
 TEST(Accelerators, LevelsHaveWhatTheirSwitchesDeliver) {
   const Topology graph = load_topology("h100:2");
   int units = 0;
