@@ -40,11 +40,11 @@ TEST(Rates, ALimitHasTheUnitOfItsLinks) {
   machine.links = {
       {.src = 0, .dst = 1, .beta_us_per_byte = 4e-5 / 12}, {.src = 0, .dst = 1}, {.src = 1, .dst = 0}};
   machine.limits = {{.links = {1, 2}, .bandwidth = 2}};
-  const Topology told = with_rates_as_bandwidths(machine);
-  EXPECT_EQ(told.links[0].bandwidth, 12);
-  EXPECT_EQ(told.links[1].bandwidth, 1);
-  EXPECT_EQ(told.limits[0].bandwidth, 2);
-  EXPECT_EQ(told.links[0].beta_us_per_byte, 4e-5);
+  const Topology stated = with_rates_as_bandwidths(machine);
+  EXPECT_EQ(stated.links[0].bandwidth, 12);
+  EXPECT_EQ(stated.links[1].bandwidth, 1);
+  EXPECT_EQ(stated.limits[0].bandwidth, 2);
+  EXPECT_EQ(stated.links[0].beta_us_per_byte, 4e-5);
 }
 
 // Measured rates are in no small ratio: bandwidths are near it, and each link's rate is what it was.
@@ -54,11 +54,11 @@ TEST(Rates, MeasuredRatesStay) {
     SCOPED_TRACE(i);
     Topology machine = random_machine(random, {.most_ranks = 4, .widest = 1, .most_limits = 0});
     for (Link& link : machine.links) link.beta_us_per_byte = between(random, 100'003, 999'983) * 1e-10;
-    const Topology told = with_rates_as_bandwidths(machine);
+    const Topology stated = with_rates_as_bandwidths(machine);
     for (std::size_t l = 0; l < machine.links.size(); ++l) {
-      const Link &a = machine.links[l], &b = told.links[l];
+      const Link &a = machine.links[l], &b = stated.links[l];
       EXPECT_NEAR(b.bandwidth / b.beta_us_per_byte * a.beta_us_per_byte / a.bandwidth, 1, 1e-9);
-      EXPECT_NEAR(b.beta_us_per_byte / told.links[0].beta_us_per_byte, 1, 0.041);
+      EXPECT_NEAR(b.beta_us_per_byte / stated.links[0].beta_us_per_byte, 1, 0.041);
     }
   }
 }
