@@ -66,7 +66,7 @@ constexpr std::int64_t kSomeConflicts = 1'000;
 // Limit on links times chunks times contributions (or ranks, if that is more) of machines on which a solver
 // runs before the engine's main work: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 800;
-constexpr int kLittleSolved = 2;
+constexpr int kLittleSolved = 4;
 constexpr std::int64_t kLittleConflicts = 500;
 // Sends whose times are found out before the rest: a tenth of a second and one, about.
 constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
