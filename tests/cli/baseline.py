@@ -105,14 +105,14 @@ for other in (optimized("ring:4"), optimized("dgx-h100:1", "--baselines", "mpi")
 assert taken("a100:2", "allreduce", size=GI)[3] <= 8 * 2 * 31 / 32
 
 # What a library takes is a schedule, too, where switches add: checked, and run as others are.
-for method, machine, more in (("nvls", "dgx-h100:1", ()), ("nvls_tree", "dgx-h100:2", ()), ("collnet_direct", "dgx-h100:2", ("--switches-multicast", "--switches-reduce")),
-                              ("collnet_chain", "dgx-a100:2", ("--switches-multicast", "--switches-reduce"))):
+for method, machine, more in (("nvls", "dgx-h100:1", ()), ("nvls_tree", "dgx-h100:2", ()), ("collnet_direct", "dgx-h100:3", ("--switches-multicast", "--switches-reduce")),
+                              ("collnet_chain", "dgx-a100:3", ("--switches-multicast", "--switches-reduce"))):
     run_chorale("classic", f"{method}_allreduce", machine, *more, "--json", "classic.json")
     run_chorale("check", "classic.json")
     run_chorale("run", "classic.json", "--transport", "threads")
 refused("classic", "nvls_allreduce", "ring:8", says="do not multicast and reduce")
 refused("classic", "nvls_allreduce", "dgx-h100:2", says="nvls_tree_allreduce")
-refused("classic", "collnet_chain_allreduce", "dgx-h100:2", says="between its nodes")
+refused("classic", "collnet_chain_allreduce", "dgx-h100:3", says="between its nodes")
 
 refused("baseline", "H1000", "allreduce")
 refused("baseline", "H100", "allreduces", says="allreduce")
@@ -122,7 +122,7 @@ refused("baseline", "ring:8", "allreduce", says="does not name its GPU")
 refused("baseline", "dgx-h100:2", "allreduce", "--nics", 4, says="not a GPU")
 for version in ("3", "2", "2.", "2.x", "two", "2.999", "-2.18"):
     refused("baseline", "H100", "allreduce", f"--library-version={version}", says="2.18")
-refused("baseline", "H100", "allreduce", "--protocol", "ll", says="did you mean")
+refused("baseline", "H100", "allreduce", "--protocol", "ll", says="LL128")
 refused("baseline", "H100", "allreduce", "--algorithm", "Butterfly")
 
 # The benchmark. Its last line is read by others.
