@@ -388,7 +388,9 @@ Candidate sends(const Modelled& m, Call call) {
 Candidate all_pairs(const Modelled& m, double bytes) {
   const LibraryProtocol p = bytes < static_cast<double>(kAllPairsLLBelow) ? kLL : kSimple;
   const double gbs = m.rate * kAllPairsPart * (p == kLL ? 0.5 : 1);
-  return {"AllPairs", p, kBase.ring[p] + call_us(m) + 2 * steps_inside(m).ring[p], gbs, kFillInNode};
+  const StepLatencies& inside = steps_inside(m);
+  const double beyond_ll = kBase.ring[p] - kBase.ring[kLL] + 2 * (inside.ring[p] - inside.ring[kLL]);
+  return {"AllPairs", p, m.gpu.call_us + 2 * link_facts(m.gpu.link).step_us + beyond_ll, gbs, kFillInNode};
 }
 
 bool has_all_pairs(const Modelled& m, Call call, double bytes) {
