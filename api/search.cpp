@@ -91,6 +91,8 @@ bool copies_or_adds(const Collective& collective) {
 
 // Some tenths of a second: bounds and solvers have no part in it.
 constexpr long long kWorkByLinks = kEngineWork / 30;
+// Programs are made of them: the kernel of a pipeline of 9,548 chunks takes minutes to lower.
+constexpr int kMaxChunksByLinks = 512;
 
 // Returns the best that is constructed with little work where the switches only forward; nothing where they
 // do nothing else. A limit of time leaves three quarters to the search.
@@ -105,7 +107,7 @@ std::vector<Point> points_by_links(const Machine& machine, const Collective& col
   construct({.topology = by_links_alone(machine.topology()),
              .one = collective,
              .min_chunks = options.min_chunks,
-             .max_chunks = options.max_chunks == kAnyChunks ? 0 : options.max_chunks,
+             .max_chunks = std::max(options.min_chunks, std::min(options.max_chunks, kMaxChunksByLinks)),
              .max_steps = options.max_steps,
              .extra_rounds = options.extra_rounds,
              .stop = options.synthesis.limits.stop,

@@ -76,7 +76,7 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
     Hierarchy levels = at_rates(spec_or_file, options, named_hierarchy);
     if (options.in_network && levels.levels.back().link.switch_gain == 0)
       throw no_computing_switches(spec_or_file.substr(0, 60));
-    return {.levels = std::move(levels)};
+    return {.levels = options.forward_only ? by_links_alone(std::move(levels)) : std::move(levels)};
   }
   Topology graph = at_rates(spec_or_file, options, named_topology);
   const ComputingNodes computing = computing_nodes(spec_or_file);
@@ -140,7 +140,6 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
   Described machine = described(spec, changes.import);
   if (machine.levels && !changes.any()) {
     machine.levels->call_us = changes.call_us.value_or(machine.levels->call_us);
-    if (changes.import.forward_only) *machine.levels = by_links_alone(std::move(*machine.levels));
     return {.hierarchy = std::move(machine.levels)};
   }
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
