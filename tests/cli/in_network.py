@@ -75,7 +75,7 @@ assert abs(links / best - 478 / 370.8) < 0.02, (best, links)  # 1.75 GB over 370
 run_chorale("reshard", machine, source / "examples/reshard.json", "--search-time", "1s", "--json", "r.json", code=FOUND)
 run_chorale("frontier", machine, "allreduce", "--without-link", "0-switch0", "--max-chunks", "1", "--time-limit", "2", code=FOUND)
 (work / "spec.json").write_text(json.dumps({"machines": ["dgx-h100:1"], "collectives": ["allreduce", "broadcast"], "groups": ["all"], "max_chunks": 2}))
-run_chorale("library", "build", "spec.json", "--library", "l.db", "--time-limit", "60", code=FOUND)
+run_chorale("library", "build", "spec.json", "-o", "l.db", "--time-limit", "60", code=FOUND)
 for form in ("mpi", "nccl", "preload", "times"):
-    run_chorale("library", "export", "l.db", "dgx-h100:1", "allreduce,broadcast", "--as", form, "-o", f"exported-{form}")
+    run_chorale("library", "export", "l.db", "dgx-h100:1", "allreduce", "broadcast", "--as", form, "-o", f"exported-{form}")
 run(sys.executable, source / "benchmarks/in_network.py", pathlib.Path(sys.argv[1]).resolve(), "--search-time", "1", "--machines", "dgx-h100:1")
