@@ -26,9 +26,12 @@ std::optional<Rank> root_of(const Collective& collective) {
   return is_rooted(collective.kind) ? std::optional(collective.root) : std::nullopt;
 }
 
-// A mistake of ours, hence logic_error: a user can do nothing about it.
-void require_right(const std::string& text, const std::string& name, int most_operations) {
-  const MscclppFile file = mscclpp_from_json(text, name, most_operations);
+// A mistake of ours, hence logic_error: a user can do nothing about it. The file has no place for the order
+// of sums.
+void require_right(const std::string& text, const std::string& name, const SumOrder& order,
+                   int most_operations) {
+  MscclppFile file = mscclpp_from_json(text, name, most_operations);
+  file.collective.order = order;
   const std::vector<Fault> faults = violations(file.collective, file.program, {.packets = file.packets}, 1);
   if (!faults.empty()) throw std::logic_error("to_mscclpp_plan: " + faults.front().words);
 }
@@ -71,7 +74,7 @@ std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppO
                         .gpus = std::move(plan.gpus)};
   written.name += fmt::format(", plan {:08x}", fnv_of(mscclpp::to_json(written)) >> 32);
   const std::string text = mscclpp::to_json(written);
-  require_right(text, program->name, options.most_operations);
+  require_right(text, program->name, program.collective().order, options.most_operations);
   return text;
 }
 

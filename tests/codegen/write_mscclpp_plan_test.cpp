@@ -243,6 +243,13 @@ TEST(WriteMscclppPlan, every_rank_has_both_buffers) {
       }
 }
 
+// Each rank in an order of its own, where that is allowed: a plan does not state it.
+TEST(WriteMscclppPlan, ranks_may_add_in_orders_of_their_own) {
+  for (const Verified<Schedule>& schedule : test::able_schedules(
+           test::with_able_switches("hub:5"), "allreduce", 1, {.kind = SumOrder::Kind::Free}))
+    EXPECT_NE(plan_of(schedule, 64), "");
+}
+
 // A sum that goes on to its team is a glres, copies are a gstore; a sum that stays at its rank has no
 // operation and is made of messages. What is written is read back, and runs on threads.
 TEST(WriteMscclppPlan, switches_add_and_store) {
