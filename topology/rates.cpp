@@ -60,7 +60,8 @@ Topology with_rates_as_bandwidths(const Topology& topology) {
       std::ranges::adjacent_find(topology.links, std::not_fn(same_beta)) == topology.links.end())
     return topology;
   std::vector<double> rates;
-  for (const Link& link : topology.links) rates.push_back(gbs_of_units(link.bandwidth, link.beta_us_per_byte));
+  for (const Link& link : topology.links)
+    rates.push_back(gbs_of_units(link.bandwidth, link.beta_us_per_byte));
   for (const SharedLimit& limit : topology.limits) {
     const std::optional<double> beta = beta_of(topology, limit);
     if (!beta) return topology;
