@@ -125,9 +125,8 @@ void sort_by_entry(CellRows& rows) {
 
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes) {
   if (refutations > 0)
-    notes.push_back(
-        fmt::format("{} of {} not checked, and nothing here rests on that; 'chorale library verify' does",
-                    counted(refutations, "refutation"), library));
+    notes.push_back(fmt::format("{} of {} not checked: run 'chorale library verify'",
+                                counted(refutations, "refutation"), library));
 }
 
 // A page stays below a megabyte (pages/page.h): of large libraries it has the first rows by size.
