@@ -195,17 +195,19 @@ one = run("frontier", "node.xml", "allgather", "--time-limit", "20", "--json", "
 assert "node, allgather" in one.stdout
 
 # -- what is claimed of time ---------------------------------------------------------------------------------
-# Machines whose links differ in alpha or beta: complete in steps and rounds, each link counted as the worst,
-# and yet up to 58 times slower than a schedule over the fast links alone.
+# Machines whose links differ in alpha or beta, on which a schedule over the fast links alone is up to 58 times faster
+# than over all: it is found, and proven where it meets its bound; else nothing is said of time.
 truth = pathlib.Path(__file__).resolve().parents[1] / "data/repro/truth/optimize_nothing_better"
-for name, collective, sizes in (("a", "broadcast", "1M"), ("b", "alltoall", "64K,16M"), ("b", "allgather", "64K,16M"),
-                                      ("b", "allreduce", "64K,16M"), ("c", "alltoall", "1K")):
-    printed = run("optimize", truth / f"{name}.json", collective, "--sizes", sizes, "--json", "t.json", code=3).stdout
+for name, collective, most, proven in (("a", "broadcast", {"1M": 21}, False), ("b", "alltoall", {"64K": 3.3, "16M": 328}, True),
+                                       ("b", "allgather", {"64K": 3, "16M": 251}, True), ("b", "allreduce", {"64K": 4.7, "16M": 502}, False),
+                                       ("c", "alltoall", {"1K": 2.05}, False)):
+    printed = run("optimize", truth / f"{name}.json", collective, "--sizes", ",".join(most), "--json", "t.json", code=0 if proven else 3).stdout
     table = json.loads((work / "t.json").read_text())
     sound(table)
-    assert not table["complete"] and "no schedule is faster" not in printed and "100.0 %" not in printed, printed
-    assert table["complete_in_rounds"] and "in time not, since links differ in latency or rate" in " ".join(printed.split()), printed
-    assert "as this model builds it over all links, slow ones too" in " ".join(printed.split()), printed
+    assert all(row["us"] <= us for row, us in zip(table["rows"], most.values(), strict=True)), printed
+    assert ("no schedule is faster" in printed) == proven and ("100.0 %" in printed) == proven, printed
+    if table["complete_in_rounds"] and not proven:
+        assert "in time not, since links differ in latency or rate" in " ".join(printed.split()), printed
 # Where they are equal, complete is about time, too; and what was cut is proven where it meets its bound.
 printed = run("optimize", "full:4", "alltoall", "--sizes", "1K,1G", code=0).stdout
 assert "search: complete, no schedule is faster" in printed and printed.count("100.0 %") == 3, printed
@@ -240,25 +242,35 @@ assert [row["message_bytes"] for row in mixed["rows"]] == [0, 1024, 1 << 20], mi
 
 # -- beside what was measured --------------------------------------------------------------------------------
 rows = answer("ring:4", "allreduce", "--sizes", "4K,64K,1M")["rows"]
-lines = [f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {row['us'] * times:.3f} 1.0 1.0 0"
-         for row, times in zip(rows, (0.5, 4, 4))]
+
+
+def measured_line(bytes, us):
+    return f"{bytes} {bytes // 4} float sum -1 {us:.3f} {bytes / us / 1e3:.4f} {1.5 * bytes / us / 1e3:.4f} 0"
+
+
+lines = [measured_line(row["message_bytes"], row["us"] * times) for row, times in zip(rows, (0.5, 4, 4))]
 (work / "nccl.log").write_text("# all_reduce_perf -b 4K\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(lines) + "\n")
 table = answer("ring:4", "allreduce", "--log", "nccl.log")
 assert [row["message_bytes"] for row in table["rows"]] == [4096, 65536, 1 << 20]
 for row, times in zip(table["rows"], (0.5, 4, 4)):
     assert abs(row["measured_us"] / row["us"] / times - 1) < 1e-3, row
 printed = run("optimize", "ring:4", "allreduce", "--log", "nccl.log").stdout
-assert "measured" in printed and "0.50x" in printed and "4.00x" in printed and "faster from 64 KiB on" in " ".join(printed.split()), printed
+assert "measured" in printed and "0.50x" in printed and "4.00x" in printed, printed
+assert "at 4 KiB is less than the bound, 1.56 us: the log is of another machine" in " ".join(printed.split()), printed
+lines[0] = measured_line(4096, rows[0]["us"])
+(work / "slow.log").write_text("# all_reduce_perf -b 4K\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(lines) + "\n")
+printed = run("optimize", "ring:4", "allreduce", "--log", "slow.log").stdout
+assert "1.00x" in printed and "4.00x" in printed, printed
 # The plateau is the largest bandwidth of all sizes, here at 1 MiB: a fourth of the bound.
 words = " ".join(printed.split())
 assert f"a plateau of {rows[2]['busbw_gbs'] / 4:.4g} GB/s of bus bandwidth, at 1 MiB" in words and "25.0 % of the bound" in words, printed
 assert "less than this algorithm gives here (its busiest part, links between ranks, is in use" in words and "a part is slower than described" in words, printed
 (work / "good.log").write_text("# all_reduce_perf\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(
-    f"{row['message_bytes']} 1 float sum -1 {row['baseline_us'] * 1.05:.3f} 1 1 0" for row in rows) + "\n")
+    measured_line(row["message_bytes"], row["baseline_us"] * 1.05) for row in rows) + "\n")
 printed = " ".join(run("optimize", "ring:4", "allreduce", "--log", "good.log").stdout.split())
 assert "that is what this algorithm gives here: its busiest part, links between ranks" in printed, printed
 refused("optimize", "ring:4", "--log", "nccl.log", words=["--log", "name it"])
-(work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 1 1 0\n")
+(work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 0.0009 0.0009 0\n")
 refused("optimize", "ring:4", "allreduce", "--log", "pairs.log", words=["pairs.log:1", "all_reduce_perf"])
 
 # -- its programs --------------------------------------------------------------------------------------------
