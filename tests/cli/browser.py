@@ -306,7 +306,7 @@ def use_compare():
 
 
 def use_optimize():
-    expect("the table of optimize is first", "1.64x" in text("main section:not([hidden])") and "as fast as" in text("#answer"))
+    expect("the table of optimize is first", "nvls" in text("main section:not([hidden])") and "as fast as" in text("#answer"))
     panels = [panel.rect for panel in every("#size-figure svg > g:not(.key)")]
     width = driver.execute_script("return document.documentElement.clientWidth")
     expect("both panels are on the page", len(panels) == 2 and all(0 <= each["x"] and each["x"] + each["width"] <= width for each in panels))

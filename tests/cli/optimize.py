@@ -271,7 +271,7 @@ printed = " ".join(run("optimize", "ring:4", "allreduce", "--log", "good.log").s
 assert "that is what this algorithm gives here: its busiest part, links between ranks" in printed, printed
 refused("optimize", "ring:4", "--log", "nccl.log", words=["--log", "name it"])
 (work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 0.0009 0.0009 0\n")
-refused("optimize", "ring:4", "allreduce", "--log", "pairs.log", words=["pairs.log:1", "all_reduce_perf"])
+refused("optimize", "ring:4", "allreduce", "--log", "pairs.log", words=["pairs.log:1", "sendrecv_perf", "allreduce"])
 
 # -- its programs --------------------------------------------------------------------------------------------
 if shutil.which("mpicxx"):

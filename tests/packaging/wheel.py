@@ -53,8 +53,8 @@ first = time.monotonic() - begin
 assert "NVLS Simple" in table and "search: ended, and not all rows are proven" in " ".join(table.split()), table
 assert first < 60, f"the first table came {first:.0f} s after the environment was begun"
 said = run(work / "fresh/bin/python", "-c", "import chorale, sys; answer = chorale.optimize(sys.argv[1], 'allreduce', sizes='1K:1G:4');"
-           "print(len(answer.rows), answer.rows[0].library); print(chorale.__file__)", machine, env=alone)
-assert said.startswith("11 Ring LL\n") and str(work / "fresh") in said, said
+           "print(len(answer.rows)); print(chorale.__file__)", machine, env=alone)
+assert said.startswith("11\n") and str(work / "fresh") in said, said
 # Each part is found where it lies: Clp, the hash of a proof, Z3, SQLite.
 run(work / "fresh/bin/chorale", "frontier", "ring:4", "allgather", "--proofs", work / "proofs", "--json", work / "f.json", env=alone)
 run(work / "fresh/bin/chorale", "synthesize", "ring:4", "allgather", "--engine", "smt", env=alone, code=(0, 20))
