@@ -347,14 +347,17 @@ void optimize_options(CLI::App& app, Command& parsed) {
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
   baselines(sub, options->asked.baselines);
-  choice<TimeModel>(sub, "--time", options->asked.time, kTimeModels,
-                    "Of programs that wait for steps, or that messages drive: each waits for its data and "
-                    "its links alone (steps)");
   duration(sub, "--search-time", options->search_time,
            "Search each collective for all of T (30s, or less where the search ends by itself)");
   destination(sub, *options);
   file_to_write(sub, "--json", options->json, "Write the table there");
   file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");
+  {
+    const Heading heading(sub, "The machine");
+    choice<TimeModel>(sub, "--time", options->asked.time, kTimeModels,
+                      "Of programs that wait for steps, or that messages drive: each waits for its data and "
+                      "its links alone (steps)");
+  }
   {
     const Heading heading(sub, "Limits and progress");
     integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
