@@ -195,8 +195,8 @@ one = run("frontier", "node.xml", "allgather", "--time-limit", "20", "--json", "
 assert "node, allgather" in one.stdout
 
 # -- what is claimed of time ---------------------------------------------------------------------------------
-# Machines whose links differ in alpha or beta, on which a schedule over the fast links alone is up to 58 times faster
-# than over all: it is found, and proven where it meets its bound; else nothing is said of time.
+# Machines whose links differ in alpha or beta, on which a schedule over the fast links alone is up to 58
+# times faster than over all: it is found, and proven where it meets its bound; else nothing is said of time.
 truth = pathlib.Path(__file__).resolve().parents[1] / "data/repro/truth/optimize_nothing_better"
 for name, collective, most, proven in (("a", "broadcast", {"1M": 21}, False), ("b", "alltoall", {"64K": 3.3, "16M": 328}, True),
                                        ("b", "allgather", {"64K": 3, "16M": 251}, True), ("b", "allreduce", {"64K": 4.7, "16M": 502}, False),
