@@ -397,7 +397,7 @@ std::vector<BaselineChunks> algorithms_of(const Machine& machine, const Collecti
   const int ranks = machine.topology().ranks;
   if (kMostPerPair * ranks * ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;
-  const std::vector<FewerLinks> fast = machines_of_fewer_links(machine);
+  const std::vector<FewerLinks>& fast = machine.once(machines_of_fewer_links);
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != collective.kind) continue;
     if (!all.empty() && ranks > kMaxRanksAllOnceStopped && stop != nullptr && *stop) break;

@@ -107,9 +107,8 @@ void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified)
     const std::lock_guard lock(mutex_);
     if (kind == empty_.collective.kind) {
       // A construction with more work reports its points from the beginning.
-      const bool again = std::ranges::any_of(parts_.beaten, [&](const SharedPoint& other) {
-        return other->cost == point->cost && other->construction == point->construction;
-      });
+      const bool again = std::ranges::any_of(
+          parts_.beaten, [&](const SharedPoint& other) { return is_same(*other, *point); });
       if (again || parts_.direct.has(*point)) return;
       parts_.direct.put(point, us_ ? &parts_.beaten : nullptr);
       if (verified) parts_.verified.insert(point);

@@ -32,9 +32,11 @@ const Point* ParetoSet::best_within(int steps) const {
 }
 
 bool ParetoSet::has(const Point& point) const {
-  return std::ranges::any_of(points_, [&](const SharedPoint& other) {
-    return other->cost == point.cost && other->construction == point.construction;
-  });
+  return std::ranges::any_of(points_, [&](const SharedPoint& other) { return is_same(*other, point); });
+}
+
+bool is_same(const Point& a, const Point& b) {
+  return a.cost == b.cost && a.construction == b.construction && a.schedule == b.schedule;
 }
 
 bool ParetoSet::covers(const Cost& cost) const {

@@ -20,7 +20,7 @@ class ParetoSet {
   // `beaten`, where that is given. Returns whether it was taken.
   bool put(SharedPoint, std::vector<SharedPoint>* beaten = nullptr);
 
-  // Is one kept of the same cost and construction?
+  // Is it kept?
   bool has(const Point&) const;
   // Is something that is kept as good as this cost, so that a point of it brings nothing?
   bool covers(const Cost&) const;
@@ -34,5 +34,8 @@ class ParetoSet {
  private:
   std::vector<SharedPoint> points_ = {};
 };
+
+// Have both one cost, construction and schedule? Of equal cost one may be the faster where links differ.
+bool is_same(const Point&, const Point&);
 
 }  // namespace chorale

@@ -165,7 +165,7 @@ class FrontierSearch {
 
   void begin_with_fewer_links() {
     if (!ours() || topology_.underlay || clock_.over() || (found_->complete() && !options_.us)) return;
-    for (FewerLinks& fewer : machines_of_fewer_links(topology_)) {
+    for (const FewerLinks& fewer : machine_.once(machines_of_fewer_links)) {
       if (clock_.over()) return;
       FrontierOptions options = options_;
       options.known.clear();
@@ -176,7 +176,7 @@ class FrontierSearch {
         };
       auto search = std::make_unique<FrontierSearch>(fewer.machine, asked_, options);
       search->begin();
-      take_from(others_.emplace_back(std::move(fewer), std::move(search)));
+      take_from(others_.emplace_back(fewer, std::move(search)));
     }
   }
 
@@ -197,6 +197,7 @@ class FrontierSearch {
   void begin() {
     take_known();
     take_catalogue();
+    take_quickest_over_fast_links();
     if (options_.publish)
       options_.publish([found = found_, started = started_] {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
@@ -297,6 +298,16 @@ class FrontierSearch {
       for (Point& point :
            quick_incumbents(topology_, of_kind(asked_, kind, space_.min_chunks), space_.extra_rounds))
         begin_with(kind, std::move(point));
+  }
+
+  // And over the fast links alone, on which baselines may not be possible: at any limit what a machine has
+  // more than another makes no answer worse.
+  void take_quickest_over_fast_links() {
+    if (!ours() || topology_.underlay || !is_soon_examined()) return;
+    const Collective least = of_kind(asked_, asked_.kind, space_.min_chunks);
+    for (const FewerLinks& fewer : machine_.once(machines_of_fewer_links))
+      for (const Point& point : quick_incumbents(fewer.machine, least, space_.extra_rounds))
+        begin_with(asked_.kind, on_whole(point, fewer, topology_, asked_, !options_.us));
   }
 
   // On its own mirror a machine has the schedules of sums from those of copies.
