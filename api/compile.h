@@ -13,7 +13,6 @@
 #include "ir/frontier.h"
 #include "ir/option.h"
 #include "ir/or_error.h"
-#include "library/export.h"
 
 namespace chorale {
 
@@ -80,6 +79,23 @@ std::string unused_switches(const Topology&, const Point&, const std::string& ta
 // Returns the numbers of the points that programs for the target perform as the result counts them: those
 // that count on no switch, and those for which the program asks the switches.
 std::vector<int> performed_points(const Result&, Target);
+
+// Points by rising sizes, for the machine or for it after some failures.
+struct ReadyPoints {
+  struct Sized {
+    const Point* point = nullptr;
+    double up_to = 0;  // bytes of a block; of the last: HUGE_VAL
+  };
+  // What has failed ("link 0-1"; "": nothing), and what the ranks of the points are called
+  // then; empty: as they are.
+  struct After {
+    std::string failure = {};
+    std::vector<Rank> ranks = {};
+  };
+  const Topology* topology = nullptr;
+  std::vector<Sized> points = {};
+  std::vector<After> after = {};
+};
 
 // One file that chooses by size and by what has failed, of targets Mpi and Nccl: points of one collective,
 // first those of the whole machine. Of Cuda one directory, which chooses by size alone.

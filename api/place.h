@@ -10,6 +10,7 @@
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
 #include "ir/ranking.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -44,6 +45,9 @@ Ranking read_sound_ranking(const std::string& file);
 // Verifies a ranking from scratch (placement/check_ranking.h). `progress` is called with the matrices that
 // are priced again, and may stop that.
 RankingReport check(const Ranking&, const std::function<bool(int done, int of)>& progress = {});
+
+// What `place` prints. `explain`: with what binds each step, and the counts over each synthesis hierarchy.
+Report report_of(const Ranking&, bool explain = false);
 
 // The first placement of a ranking with the best strategy of each communication, as files
 // (codegen/strategy_source.h): MPI programs that run the strategies, groups, meshes for JAX and PyTorch,

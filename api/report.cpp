@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/place.h"
 #include "api/point_times.h"
 #include "cost/cost.h"
 #include "cost/event_bound.h"
@@ -331,13 +332,15 @@ std::string to_page(const Report& report) {
 std::string to_page(const Ranking& ranking) {
   std::vector<std::string> axes;
   for (const Axis& axis : ranking.job.axes) axes.push_back(axis.name + " " + std::to_string(axis.size));
-  std::string data = to_json(ranking);
+  const std::string report = fmt::format("\n\"report\": {},", to_json(report_of(ranking)));
+  const auto data_of = [&](const Ranking& each) { return to_json(each).insert(1, report); };
+  std::string data = data_of(ranking);
   if (data.size() > kMaxPageData) {
     Ranking less = ranking;
-    for (std::size_t i = less.best.size(); i-- > 0 && data.size() > kMaxPageData; data = to_json(less))
+    for (std::size_t i = less.best.size(); i-- > 0 && data.size() > kMaxPageData; data = data_of(less))
       for (ReductionRanking& reduction : less.best[i].reductions)
         for (RankedStrategy& strategy : reduction.strategies) strategy.lowered = {};
-    for (; less.best.size() > 1 && data.size() > kMaxPageData; data = to_json(less)) less.best.pop_back();
+    for (; less.best.size() > 1 && data.size() > kMaxPageData; data = data_of(less)) less.best.pop_back();
   }
   return filled_page(Page::Place,
                      ranking.hierarchy.name + " placement of " + joined(axes, " x ") + " - Chorale", data);

@@ -1,11 +1,17 @@
 // Rates and counts are those that libchorale-mpi takes.
 #include "api/alltoallv.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "ir/files.h"
 
 namespace chorale {
+
+struct AlltoallvCommand {
+  std::string counts = {};  // a file
+  int nodes = 1;
+  std::string rates = {};
+  std::string json = {}, html = {};
+};
 
 Outcome perform(const AlltoallvCommand& command, Supervisor&) {
   const ByteCounts counts = read_byte_counts(read_file(command.counts), command.counts);
@@ -16,7 +22,7 @@ Outcome perform(const AlltoallvCommand& command, Supervisor&) {
   return outcome;
 }
 
-void alltoallv_options(CLI::App& app, Command& parsed) {
+void alltoallv_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "alltoallv", "A plan of an Alltoallv by its counts, in milliseconds, as libchorale-mpi makes it",
       "COUNTS has a line per source, with the bytes for each destination, separated by commas or "

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "api/library_model.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -13,6 +12,14 @@
 #include "topology/switches.h"
 
 namespace chorale {
+
+struct BaselineCommand {
+  std::string machine = {};  // or a GPU, which `facts` are of
+  std::string collective = {};
+  LibraryMachine facts = {};
+  std::vector<std::int64_t> sizes = {};
+  std::string json = {};
+};
 namespace {
 
 LibraryCall known_call(const std::string& name) {
@@ -59,7 +66,7 @@ Outcome perform(const BaselineCommand& command, Supervisor&) {
   return outcome;
 }
 
-void baseline_options(CLI::App& app, Command& parsed) {
+void baseline_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "baseline", "What NCCL or RCCL takes on a machine: algorithm, protocol and time, by a model",
       "MACHINE is a machine that names its GPU (dgx-h100:2), or a GPU with the facts of its node. Times are\n"

@@ -11,8 +11,8 @@
 #include "api/inputs.h"
 #include "api/run.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/launcher.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
@@ -25,6 +25,21 @@
 #include "library/select.h"
 
 namespace chorale {
+
+struct BenchCommand {
+  std::string collective = {};
+  // "mpi", "nccl", baselines, result files; none: MPI's or NCCL's own.
+  std::vector<std::string> algorithms = {};
+  bool gpus = false;        // each process has one, and messages go over NCCL
+  bool all_points = false;  // of result files, not only the one that should be the fastest
+  bool in_place = true;     // measured as well as out of place
+  std::optional<int> root = {};
+  std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
+  int factor = 2;
+  std::int64_t step = 0;    // bytes from one size to the next, instead of the factor; 0: not so
+  RunOptions options = {};  // of each run, but its size, type and op
+  std::string json = {};
+};
 namespace {
 
 constexpr std::size_t kAsWideAsItIs = 10'000;  // what reads nccl-tests' tables does not expect broken lines
@@ -277,7 +292,7 @@ Outcome perform(const BenchCommand& command, Supervisor&) {
 }
 
 // Scripts that call nccl-tests can call this: each option has their short and long name.
-void bench_options(CLI::App& app, Command& parsed) {
+void bench_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
       "ALGORITHM is mpi (the MPI library's own), a baseline ('chorale classic list': ring_allreduce, or "
@@ -313,7 +328,7 @@ void bench_options(CLI::App& app, Command& parsed) {
                 "fastest");
   // "!" makes the flag set its member to false.
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "", Limits::kAllMemory);
   file_to_write(sub, "--json", options->json, "Write the rows there");
 }
 

@@ -1,13 +1,18 @@
 // Each bound is published as soon as it is known: a limit may end what follows.
 #include "api/inputs.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/json_fields.h"
 
 namespace chorale {
+
+struct BoundsCommand {
+  QuestionSettings question = {};
+  BoundsQuestion asked = {};
+  std::string json = {}, html = {};
+};
 namespace {
 
 // The numbers, and the report of them; null is what is not known, and where there is no schedule at all.
@@ -42,16 +47,16 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   return outcome_of(bounds(here, collective, asked), Stopped::No);
 }
 
-void bounds_options(CLI::App& app, Command& parsed) {
+void bounds_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = values_of<BoundsCommand>(sub, parsed);
-  machine_and_collective(sub, options->question);
+  machine_and_collective(sub, parsed, options->question);
   integer(sub, "--chunks", options->asked.chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->asked.steps, 1, kMostSteps, "S", "Also for at most S steps");
   file_to_write(sub, "--json", options->json, "Write the bounds and the report of them there");
   file_to_write(sub, "--html", options->html, kReportPage);
-  limits(sub, options->limits, " and print the bounds that were found");
+  limits(sub, parsed.limits, " and print the bounds that were found");
 }
 
 }  // namespace chorale

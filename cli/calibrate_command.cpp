@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "api/run.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/launcher.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -13,6 +13,16 @@
 #include "jobs/calibrate.h"
 
 namespace chorale {
+
+struct CalibrateCommand {
+  std::string machine = {};
+  MachineChanges changes = {};
+  CalibrateOptions options = {};
+  std::vector<LinkLog> logs = {};  // what others measured; none of either: it is measured here
+  std::vector<CollectiveLog> collective_logs = {};
+  std::string output = {};           // where to write the machine, if anywhere
+  std::string json = {}, html = {};  // and what was measured
+};
 namespace {
 
 // The machine is written with its name and levels, so that other commands take it in place of the described
@@ -39,7 +49,6 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
                      fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
   const auto session = join_processes();
   CalibrateOptions options = command.options;
-  supervisor.want_progress(command.progress);
   if (rank_of(*session) == 0) options.progress = supervisor.doing();
   const Calibration calibration = calibrate(topology, *session, options);
   if (rank_of(*session) != 0) return {};
@@ -70,7 +79,7 @@ void take_log(const Text& value, CalibrateCommand& command) {
 
 }  // namespace
 
-void calibrate_options(CLI::App& app, Command& parsed) {
+void calibrate_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "calibrate", "Measure what the links of a machine take, and write that into its description",
       "Under mpirun, a process per rank: messages between two ranks give the latency (alpha)\n"
@@ -85,7 +94,7 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   auto options = std::make_shared<CalibrateCommand>();
   argument(sub, "machine", options->machine, "NAME|FILE",
            "A machine ('chorale topology list') or a JSON file");
-  machine_changes(sub, options->changes);
+  machine_changes(sub, parsed, {&options->machine}, options->changes);
   file_to_write(sub, "-o,--output", options->output, "Write the machine there");
   file_to_write(sub, "--json", options->json, "Write what was measured there");
   file_to_write(sub, "--html", options->html, kReportPage);
@@ -106,13 +115,13 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   sub->add_flag_callback(
       "--alone", [options] { options->options.crowds = false; }, "Leave out all links at once");
   duration(sub, "--wait", options->options.timeout, "Give up when a rank waits longer than T (60)");
-  progress(sub, options->progress);
-  limits(sub, options->limits, "");
+  progress(sub, parsed.progress);
+  limits(sub, parsed.limits, "", Limits::kAllMemory);
   sub->final_callback([options, sub, &parsed] {
     // Logs have their sizes and repetitions already.
     only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"},
              options->logs.empty() && options->collective_logs.empty(), "measuring, without --log");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

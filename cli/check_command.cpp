@@ -9,21 +9,97 @@
 #include <system_error>
 
 #include "api/inputs.h"
+#include "api/place.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
-#include "cli/ranking_words.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_report.h"
 #include "ir/ranking.h"
+#include "ir/search_options.h"
 #include "ir/words.h"
 
 namespace chorale {
+
+struct CheckCommand {
+  std::string file = {};
+  std::string proofs = {};
+  std::string lrat = {};
+  std::string pb = {};
+  PbFormat pb_format = PbFormat::V2_0;
+  std::int64_t conflicts = -1;
+  std::int64_t plain_conflicts = PlainEffort{}.conflicts;
+  std::string json = {};
+  bool all = false;  // list every fault
+};
 namespace {
+
+// The first fault is the error, unless all are listed or a file has them: a file that is wrong once may be
+// wrong in every row.
+std::string listed_faults(const CheckCommand& command, const std::vector<Fault>& faults) {
+  std::string text;
+  for (const Fault& fault : faults) text += fmt::format("{}: {}\n", command.file, fault.words);
+  if (faults.empty() || command.all || !command.json.empty()) return text;
+  const auto more = static_cast<long long>(faults.size()) - 1;
+  throw InputError(command.file, faults.front().words,
+                   more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
+}
+
+// Statements about all matrices that were examined.
+std::string beyond_the_list(const Ranking& ranking, const RankingReport& report) {
+  if (ranking.priced < ranking.matrices)
+    return fmt::format("; the ranking was cut short, {} of {} priced, so others may be better",
+                       ranking.priced, counted(ranking.matrices, "matrix", "matrices"));
+  if (ranking.solver && !ranking.solver->complete)
+    return "; the solver was cut short, so other strategies may be cheaper, and other placements better";
+  return fmt::format(
+      "; {} priced again, none is better{}",
+      ranking.matrices == 1 ? "the only matrix" : fmt::format("all {} matrices", report.matrices),
+      ranking.solver ? fmt::format(" by strategies of at most {} instructions", kMostCounted) : "");
+}
+
+Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
+                   Stopped stopped) {
+  std::string text = listed_faults(command, report.faults);
+  text += fmt::format("{} and {} verified and priced again", counted(report.placements, "placement"),
+                      counted(report.strategies, "strategy", "strategies"));
+  if (stopped != Stopped::No)
+    text += "; not all was checked (" + name_of(stopped) + ")";
+  else if (report.faults.empty())
+    text += beyond_the_list(ranking, report);
+  if (ranking.size_choices.all > 0 && report.faults.empty())
+    text += "; other sizes were not, their template is not in the file";
+  text += "\n";
+  Outcome outcome{.exit_code = report.faults.empty() ? exit_code_of(stopped) : kBadInput, .text = text};
+  if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
+  return outcome;
+}
+
+// Listed placements are verified and priced first; then all matrices are priced again, which shows that none
+// is better. A fault ends the check, since a ranking with one proves nothing.
+Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
+  require_unset(command.proofs.empty(), "--proofs", command.file);
+  require_unset(command.lrat.empty(), "--lrat", command.file);
+  require_unset(command.pb.empty(), "--pb", command.file);
+  require_unset(command.conflicts == -1, "--conflicts", command.file);
+  require_unset(command.plain_conflicts == PlainEffort{}.conflicts, "--plain-conflicts", command.file);
+  const std::atomic<bool>* const stop = supervisor.stop();
+  supervisor.progress().show("reading " + command.file);
+  const Ranking ranking = read_ranking(command.file);
+  supervisor.publish(
+      [&command, ranking](Stopped stopped) { return outcome_of(command, ranking, {}, stopped); });
+  const RankingReport report = check(ranking, [&](int done, int of) {
+    supervisor.progress().show(fmt::format("{} of {} priced again", done, counted(of, "matrix", "matrices")));
+    return !*stop;
+  });
+  supervisor.take_floor();
+  const bool whole =
+      !report.faults.empty() || ranking.priced < ranking.matrices || report.matrices == ranking.matrices;
+  return outcome_of(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
+}
 
 // `stopped`: why not all was checked, if so.
 Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
@@ -99,7 +175,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
 
 // For results and for rankings: options that are of results only are refused when the file is read
 // (cli/ranking_words.cpp).
-void check_options(CLI::App& app, Command& parsed) {
+void check_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "check", "Verify a result file or a ranking again, trusting nothing in it",
               "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
@@ -127,7 +203,7 @@ void check_options(CLI::App& app, Command& parsed) {
           options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
         });
   conflicts(sub, options->conflicts);
-  limits(sub, options->limits, " and report what was checked");
+  limits(sub, parsed.limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
   file_to_write(sub, "--json", options->json, "Write what was checked there, and every fault");
 }

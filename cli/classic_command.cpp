@@ -2,7 +2,6 @@
 // take it as they take a search's. Its schedule is there before its bounds are, and is what a limit prints.
 #include "api/inputs.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -11,6 +10,13 @@
 #include "ir/json.h"
 
 namespace chorale {
+
+struct ClassicCommand {
+  ClassicQuestion question = {};  // of the name "list": the catalogue
+  std::string topology = {};
+  MachineChanges changes = {};
+  std::string json = {};
+};
 namespace {
 
 std::string known_algorithms() {
@@ -52,7 +58,7 @@ Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
 }
 
 // The topology is optional for CLI11, since `classic list` has none; the callback requires it otherwise.
-void classic_options(CLI::App& app, Command& parsed) {
+void classic_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "classic", "A baseline (ring, tree, ...) as a result, for comparison",
       kPlainExitCodes +
@@ -62,17 +68,17 @@ void classic_options(CLI::App& app, Command& parsed) {
   text(sub, "topology", options->topology, "TOPOLOGY", "A machine ('chorale topology list') or a JSON file");
   integer(sub, "--chunks", options->question.chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
-  machine_changes(sub, options->changes);
+  machine_changes(sub, parsed, {&options->topology}, options->changes);
   root(sub, "--root", options->question.root);
   result_file(sub, options->json);
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
   sub->final_callback([options, &parsed] {
     if (options->question.name == "list" && !options->topology.empty())
       throw InputError("classic list", "takes no machine", "leave '" + options->topology + "' out");
     if (options->question.name != "list" && options->topology.empty())
       throw InputError("classic " + options->question.name.substr(0, 60), "no machine is given",
                        "use 'chorale classic NAME TOPOLOGY'");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

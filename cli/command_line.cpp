@@ -1,13 +1,11 @@
 // The asked command and its options are registered with CLI11, each command filling a struct of its own; the
 // final callback of the command that was typed copies its struct into the variant. What CLI11 reports badly
 // is refused here, before or after it parses: unknown commands, unknown options, an argument too many.
-#include "cli/command_line.h"
 
 #include <algorithm>
 #include <memory>
 #include <sstream>
 
-#include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -77,7 +75,7 @@ Text path_of(const CLI::App& app) {
 
 struct CommandRow {
   Text name;
-  void (*register_in)(CLI::App&, Command& parsed);
+  void (*register_in)(CLI::App&, Invocation& parsed);
 };
 
 // The overview.
@@ -141,7 +139,7 @@ std::unique_ptr<CLI::App> program(const std::vector<Text>& words, Invocation& pa
   for (const auto& [title, commands] : kGroups)
     for (const CommandRow& command : commands) {
       if (one && command.name != first) continue;
-      command.register_in(*app, parsed.command);
+      command.register_in(*app, parsed);
       app->get_subcommand(command.name)->group(title);
     }
   quiet_option(*app, parsed.quiet);
@@ -209,29 +207,20 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
   return {where, "unknown option " + first, did_you_mean(first, known, help)};
 }
 
-// What is shown while a command works is not quiet either.
-void silence(Command& command) {
-  std::visit(
-      [](auto& each) {
-        if constexpr (requires { each.search; })
-          each.search.progress = ShowProgress::Never;
-        else if constexpr (requires { each.target.progress; })
-          each.target.progress = ShowProgress::Never;
-        else if constexpr (requires { each.progress; })
-          each.progress = ShowProgress::Never;
-      },
-      command);
+// Help, version, and what a shell asks for: made when the command line is parsed.
+Invocation printed(const Outcome& message) {
+  return {.perform = [message](Supervisor&) { return message; }};
 }
 
 }  // namespace
 
-// Help is an exception of CLI11 (CLI::Success): its text is caught as a command of its own, Message.
+// Help is an exception of CLI11 (CLI::Success).
 Invocation parse_command_line(int argc, const char* const* argv) {
   Invocation parsed;
   std::vector<Text> words = as_options(argc, argv);
   if (words.front() == "__complete") {
     words.erase(words.begin());
-    return {.command = Message{.document = completions(*program(words, parsed), words)}};
+    return printed({.document = completions(*program(words, parsed), words)});
   }
   const std::unique_ptr<CLI::App> app = program(words, parsed);
   require_known_commands(*app, words);
@@ -241,20 +230,14 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     std::ostringstream out, unused;
     app->exit(help, out, unused);
-    return {.command = Message{.text = out.str()}};
+    return printed({.text = out.str()});
   } catch (const CLI::ParseError& error) {
     throw refusal(*app, error);
   }
   // After the command has been parsed whole, since two options together are wrong.
   require_one_document(innermost(*app));
   parsed.name = path_of(innermost(*app)).substr(app->get_name().size() + 1);
-  if (parsed.quiet) silence(parsed.command);
   return parsed;
-}
-
-// Help, version, and what a shell asks for completion: their text is made when the command line is parsed.
-Outcome perform(const Message& message, Supervisor&) {
-  return {.text = message.text, .document = message.document};
 }
 
 }  // namespace chorale

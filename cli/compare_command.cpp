@@ -1,6 +1,5 @@
 // A figure needs two curves: of machines without --sizes there are none, which is bad
 // input, but a limit that came before them is not.
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
@@ -9,6 +8,12 @@
 #include "jobs/compare.h"
 
 namespace chorale {
+
+struct CompareCommand {
+  std::string first = {}, second = {};  // machines, or files of results
+  CompareQuestion question = {};
+  std::string json = {}, html = {}, svg = {};
+};
 namespace {
 
 Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, Stopped stopped) {
@@ -30,7 +35,6 @@ Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, 
 }  // namespace
 
 Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   CompareQuestion question = command.question;
   question.stop = supervisor.stop();
   question.doing = supervisor.doing();
@@ -45,7 +49,7 @@ Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
 
 // Two sides by position, each a machine or a result; what they are is seen when they are read
 // (jobs/compare.cpp).
-void compare_options(CLI::App& app, Command& parsed) {
+void compare_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "compare", "Two machines or two results side by side: bounds, times and bus bandwidth by size",
       "Of machines: what no schedule can beat, for each collective; with --sizes also the fastest\n"
@@ -64,7 +68,7 @@ void compare_options(CLI::App& app, Command& parsed) {
   side("second", options->second);
   text(sub, "collectives", options->question.collectives, "COLLECTIVE ...",
        "Of machines: some of " + joined(collective_names()) + " (the five usual ones)");
-  machine_changes(sub, options->question.changes);
+  machine_changes(sub, parsed, {&options->first, &options->second}, options->question.changes);
   rising_sizes(sub, options->question.message_bytes,
                "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");
   duration(sub, "--search-time", options->question.search_time,
@@ -73,8 +77,8 @@ void compare_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--html", options->html,
                 "Write one self-contained page with both curves and the tables");
   file_to_write(sub, "--svg", options->svg, "Draw both curves over message size there");
-  limits(sub, options->limits, " and keep what was found");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and keep what was found");
+  progress(sub, parsed.progress);
 }
 
 }  // namespace chorale

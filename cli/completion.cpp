@@ -8,12 +8,17 @@
 #include <span>
 
 #include "api/inputs.h"
-#include "cli/commands.h"
 #include "cli/option_kinds.h"
 #include "ir/collective.h"
 #include "ir/words.h"
 
 namespace chorale {
+
+enum class Shell { Bash, Fish, Zsh };
+
+struct CompletionCommand {
+  Shell shell = Shell::Bash;
+};
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -246,7 +251,7 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
 }
 
 // Completion by shells.
-void completion_options(CLI::App& app, Command& parsed) {
+void completion_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const completion = command(
       app, "completion", "A script that completes commands, options and names in a shell",
       "Installed packages bring it. Without one, in bash and zsh: source <(chorale completion bash),\n"

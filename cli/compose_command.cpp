@@ -4,7 +4,6 @@
 
 #include "api/compose.h"
 #include "api/inputs.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/report.h"
@@ -14,6 +13,13 @@
 #include "ir/words.h"
 
 namespace chorale {
+
+struct ComposeCommand {
+  QuestionSettings question = {};
+  std::string outline = {};     // "allgather node, allgather gpu"; empty: all that are known
+  ComposeOptions options = {};  // without the outline
+  std::string json = {};
+};
 namespace {
 
 // Only points on the frontier are listed; the file has all.
@@ -33,7 +39,6 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
 }  // namespace
 
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.machine, command.question.changes);
   const Collective collective = chorale::collective(command.question.collective, topology, command.question);
   // Without an outline all known ones are tried, so the first point may come long before the last.
@@ -62,7 +67,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   return outcome_of(command, composition, supervisor);
 }
 
-void compose_options(CLI::App& app, Command& parsed) {
+void compose_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "compose", "Compose schedules of groups to schedules of the machine (hierarchical composition)",
       "An outline lists, stage by stage, what groups do side by side; stages overlap where they can. Levels\n"
@@ -72,7 +77,7 @@ void compose_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale compose dgx-a100:2 allgather --max-chunks 2\n"
           "  chorale compose a100:2 allgather --outline \"allgather node, allgather gpu\"");
   auto options = std::make_shared<ComposeCommand>();
-  machine_and_collective(sub, options->question);
+  machine_and_collective(sub, parsed, options->question);
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
@@ -85,15 +90,15 @@ void compose_options(CLI::App& app, Command& parsed) {
   by_row(sub, least.words, help_of(least),
          {.set = [options](std::int64_t c) { options->options.min_chunks = static_cast<int>(c); }});
   result_file(sub, options->json);
-  limits(sub, options->limits, " and keep what was found");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and keep what was found");
+  progress(sub, parsed.progress);
   sub->final_callback([options, sub, &parsed] {
     // Not given, the most is the least: one chunk count, by default one chunk.
     if (sub->count("--max-chunks") == 0)
       options->options.max_chunks = std::max(1, options->options.min_chunks);
     require_consistent({.min_chunks = options->options.min_chunks, .max_chunks = options->options.max_chunks},
                        flag_of);
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "api/report.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
@@ -12,6 +11,13 @@
 #include "jobs/design.h"
 
 namespace chorale {
+
+struct DesignCommand {
+  DesignQuestion question = {};
+  std::string output = {};  // where to write the machine, if anywhere
+  std::string html = {}, json = {};
+  std::string results = {};  // a directory
+};
 namespace {
 
 // JSON also of a design without a graph; the machine, its page and results only of one with.
@@ -33,7 +39,6 @@ Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped)
 }  // namespace
 
 Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   DesignQuestion question = command.question;
   question.stop = supervisor.stop();
   question.doing = supervisor.doing();
@@ -46,7 +51,7 @@ Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
   return outcome_of(command, found, found.proven ? Stopped::No : supervisor.stopped());
 }
 
-void design_options(CLI::App& app, Command& parsed) {
+void design_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "design", "The best Cayley graph of some ports for a job, with a bound on the others",
               "Compares the connected Cayley graphs of one degree whose links go there and back, of all\n"
@@ -77,8 +82,8 @@ void design_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--json", options->json, "Write the ranking there");
   directory_to_write(sub, "--results", options->results,
                      "Write the schedules found there: a result per collective");
-  limits(sub, options->limits, " and keep what was found");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and keep what was found");
+  progress(sub, parsed.progress);
 }
 
 }  // namespace chorale

@@ -6,7 +6,6 @@
 #include "api/compile.h"
 #include "api/inputs.h"
 #include "api/report.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
@@ -19,6 +18,15 @@
 #include "ir/words.h"
 
 namespace chorale {
+
+struct EmitCommand {
+  std::string file = {};
+  std::optional<Target> target = Target::MscclXml;  // none: the page
+  std::string directory = ".";
+  std::optional<int> point = {};
+  CompileOptions options = {};
+  std::string epilogue = {};  // a file that options.epilogue is read from; empty: none
+};
 namespace {
 
 // How many ranks complete a sum decides which functions may follow it.
@@ -46,7 +54,7 @@ Outcome written_in_python(Target target, const std::vector<NamedText>& messages,
   std::vector<std::vector<std::string>> points;
   for (const NamedText& each : messages) points.push_back({each.path, each.text});
   return done_in_python("--target " + entry_of(target).name, "simulators",
-                        json_object("target", entry_of(target).name, "points", points).text, supervisor);
+                        json_object("target", entry_of(target).name, "points", points).text, &supervisor);
 }
 
 }  // namespace
@@ -123,7 +131,7 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
 // Targets are rows of api/compile.h, which have their form: a program that checks itself, a plan, thread
 // blocks, messages that a simulator replays. An option that only some forms have is refused for the others,
 // below. "html" is the page and no program, and so no target.
-void emit_options(CLI::App& app, Command& parsed) {
+void emit_options(CLI::App& app, Invocation& parsed) {
   std::vector<std::pair<Text, std::optional<Target>>> targets;
   Text descriptions;
   for (const TargetEntry& each : known_targets()) {
@@ -157,7 +165,7 @@ void emit_options(CLI::App& app, Command& parsed) {
          "instructions that apply it; without FILE, with a slot for a function (json, dot)")
       ->expected(0, 1)
       ->option_text("[FILE]");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
   sub->final_callback([sub, options, &parsed] {
     const std::optional<Target> target = options->target;
     const auto is = [&](TargetForm form) { return target && entry_of(*target).form == form; };
@@ -168,7 +176,7 @@ void emit_options(CLI::App& app, Command& parsed) {
     only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"}, is(TargetForm::Plan),
              "--target " + names_of(TargetForm::Plan));
     only_for(sub, {"--bytes"}, is(TargetForm::Replayed), "targets that a simulator replays");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

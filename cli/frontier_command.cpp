@@ -7,31 +7,40 @@
 #include <algorithm>
 
 #include "api/inputs.h"
-#include "api/library.h"
 #include "api/repair.h"
+#include "api/report.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
+#include "jobs/library.h"
 
 namespace chorale {
+
+struct FrontierCommand {
+  SearchSettings search = {};
+  std::string library = {};  // where the answer is searched, and stored
+  std::string repair = {};   // a result for the machine before its failures, to begin with
+  SizeModel model = {};
+  std::vector<std::int64_t> bytes = {};  // of messages, for which the fastest point is reported
+  bool all = false;                      // list points that others dominate, too
+};
 namespace {
 
 // The engine gets nine tenths of the time if points are to be timed afterwards.
 FrontierOptions options_of(const FrontierCommand& command, const Collective& collective,
-                           const std::atomic<bool>* stop) {
+                           const Supervisor& supervisor) {
   FrontierOptions options = command.search.options;
   // The rest is for times of what was found.
   if (!command.bytes.empty() && options.time_limit.count() >= 0)
     options.time_limit = options.time_limit * 9 / 10;
-  options.memory_bytes = asked_memory(command.search.limits);
+  options.memory_bytes = asked_memory(supervisor.limits());
   const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, command.bytes);
   options.sizes = {blocks.begin(), blocks.end()};
-  options.synthesis.limits.stop = stop;
+  options.synthesis.limits.stop = supervisor.stop();
   return options;
 }
 
@@ -152,10 +161,9 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
-  supervisor.want_progress(search.progress);
   const Machine topology = machine(search.question.machine, search.question.changes);
   const Collective collective = chorale::collective(search.question.collective, topology, search.question);
-  FrontierOptions options = options_of(command, collective, stop);
+  FrontierOptions options = options_of(command, collective, supervisor);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {
     const Result old = read_sound_result(command.repair);
@@ -184,7 +192,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   return outcome_of(command, std::move(result), supervisor, supervisor.stopped(), news);
 }
 
-void frontier_options(CLI::App& app, Command& parsed) {
+void frontier_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "frontier", "Find the best trades of latency against bandwidth, and prove what can be proven",
       Text(kSearchExitCodes) +
@@ -193,7 +201,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
           "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
           "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
-  search_settings(sub, options->search);
+  search_settings(sub, parsed, options->search);
   by_rows(sub, frontier_rows(), options->search.options);
   text(sub, "--library", options->library, "FILE",
        "Take the answer from this library if it has it, else search and keep it there");
@@ -210,11 +218,11 @@ void frontier_options(CLI::App& app, Command& parsed) {
       "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
-    settle(options->search);
+    settle(options->search, parsed);
     // A repair begins from another result, and its question would have to contain that.
     if (!options->library.empty() && !options->repair.empty())
       throw InputError("--library", "has no repaired answers", "drop it, or --repair");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

@@ -7,7 +7,6 @@
 
 #include "api/inputs.h"
 #include "api/place.h"
-#include "cli/commands.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/report.h"
@@ -15,6 +14,12 @@
 #include "ir/words.h"
 
 namespace chorale {
+
+struct HierarchyCommand {
+  std::string name = {};
+  MachineChanges changes = {};
+  bool json = false;
+};
 namespace {
 
 std::string in_words(const std::optional<SharedPath>& path) {
@@ -48,36 +53,31 @@ std::string in_words(const Hierarchy& hierarchy) {
                      table(rows, "lrlrrrlll"), hosts, inside.empty() ? "nothing" : joined(inside));
 }
 
+std::string listed_hierarchies() {
+  return table(rows_of(known_hierarchies()), "lll");
+}
+
 }  // namespace
 
 Outcome perform(const HierarchyCommand& command, Supervisor&) {
-  if (command.name.empty()) {
-    TableRows rows = {{"machine", "example", "description"}};
-    for (const CatalogueEntry& entry : known_hierarchies())
-      rows.push_back({entry.pattern, entry.example, entry.description});
-    return {.text = table(rows, "lll")};
-  }
   const Hierarchy machine = hierarchy(command.name, command.changes);
   if (command.json) return {.document = to_json(machine)};
   return {.text = in_words(machine)};
 }
 
-// `list` and `show` share a struct: without a name the machines are listed.
-void hierarchy_options(CLI::App& app, Command& parsed) {
+void hierarchy_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
                                 kPlainExitCodes +
                                     "examples:\n  chorale hierarchy list\n  chorale hierarchy show a100:4 "
                                     "--json\n  chorale hierarchy show dgx-a100:4");
-  auto options = std::make_shared<HierarchyCommand>();
   sub->require_subcommand(1);
-  CLI::App* const list = sub->add_subcommand("list", "The built-in machines that have levels");
-  list->final_callback([options, &parsed] { parsed = *options; });
+  prints(sub->add_subcommand("list", "The built-in machines that have levels"), parsed, listed_hierarchies);
   CLI::App* const show = sub->add_subcommand("show", "One machine by its levels");
+  auto options = values_of<HierarchyCommand>(show, parsed);
   argument(show, "name", options->name, "NAME|FILE", "A machine ('chorale hierarchy list') or a JSON file");
   show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
-  machine_changes(show, options->changes);
-  limits(show, options->limits, "");
-  show->final_callback([options, &parsed] { parsed = *options; });
+  machine_changes(show, parsed, {&options->name}, options->changes);
+  limits(show, parsed.limits, "");
 }
 
 }  // namespace chorale

@@ -13,11 +13,7 @@
 #include "ir/files.h"
 
 namespace chorale {
-namespace {
-
 namespace fs = std::filesystem;
-
-}  // namespace
 
 // Without a number and without `all` the points of the frontier, in their order in the file.
 std::vector<int> chosen_points(const std::string& file, const Result& result, std::optional<int> point,
@@ -31,6 +27,11 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   for (int i = 0; i < count; ++i)
     if (all || result.points[i].on_frontier) chosen.push_back(i);
   return chosen;
+}
+
+// An option that applies to results only.
+void require_unset(bool unset, const char* option, const std::string& file) {
+  if (!unset) throw InputError(option, "is for results, and " + file + " is a ranking", "leave it out");
 }
 
 // Errors in a script cite where it is from: the option, or its file.

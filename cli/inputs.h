@@ -13,6 +13,9 @@ namespace chorale {
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
 
+// For 'check' and 'show' of a ranking: refuses an option that applies to results only.
+void require_unset(bool unset, const char* option, const std::string& file);
+
 // The file, with the requested transformations applied.
 Workload read_workload(const WorkloadInput&);
 

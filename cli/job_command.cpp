@@ -4,27 +4,36 @@
 
 #include <memory>
 
-#include "cli/commands.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
 #include "ir/json_fields.h"
+#include "jobs/optimize.h"
 
 namespace chorale {
 
+struct JobCommand {
+  std::vector<std::string> traces = {};
+  std::string machine = {};  // "": the job is only listed
+  std::string library = {};
+  BaselineSet baselines = BaselineSet::Auto;
+  std::chrono::milliseconds search_time{2'000};  // of each collective and level
+  std::string spec = {};                         // where to write the specification of a library
+  std::string json = {}, html = {};
+};
+
 Outcome perform(const JobCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   return done_in_python(
       "chorale job", "jobs",
       json_object("traces", command.traces, "machine", command.machine, "library", command.library,
                   "baselines", name_in(baseline_sets(), command.baselines), "search_ms",
                   command.search_time.count(), "spec", command.spec, "json", command.json)
           .text,
-      supervisor);
+      &supervisor, command.html);
 }
 
 // A library and a specification are of a machine, so they require --machine.
-void job_options(CLI::App& app, Command& parsed) {
+void job_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "job", "The collectives that a job calls, by its traces, and what it would gain on a machine",
       "Traces are of one job, of one rank or of several: PyTorch's profiler (Kineto) and flight recorder\n"
@@ -45,15 +54,16 @@ void job_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--spec", options->spec,
                 "Write the specification of a library for this job there, for 'chorale library build'");
   file_to_write(sub, "--json", options->json, "Write the calls, and the comparison, there");
-  limits(sub, options->limits, "");
-  progress(sub, options->progress);
+  file_to_write(sub, "--html", options->html, kReportPage);
+  limits(sub, parsed.limits, "");
+  progress(sub, parsed.progress);
   sub->final_callback([options, &parsed] {
     // Groups of a job become levels of the machine; without one neither option has a meaning.
     if (options->machine.empty() && !options->library.empty())
       throw InputError("--library", "is of a machine", "name it: --machine MACHINE");
     if (options->machine.empty() && !options->spec.empty())
       throw InputError("--spec", "is of a machine", "name it: --machine MACHINE");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

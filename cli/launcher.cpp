@@ -1,4 +1,6 @@
 // The environment that launchers of MPI programs give to their processes.
+#include "cli/launcher.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -6,7 +8,6 @@
 #include <thread>
 
 #include "api/run.h"
-#include "cli/commands.h"
 
 namespace chorale {
 

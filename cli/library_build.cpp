@@ -2,8 +2,6 @@
 // question with it. Question and answer go through files in memory (memfd), which need no directory and
 // vanish with their process; the machine is written without the names that are not part of a question. Memory
 // is divided evenly among the workers that run side by side.
-#include "cli/library_build.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -18,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/library_command.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -58,9 +57,9 @@ struct Worker {
   NamelessFile machine = {}, result = {};
 };
 
-std::int64_t memory_of_a_worker(const LibraryCommand& command) {
-  const std::int64_t all = command.limits.memory >= 0 ? command.limits.memory : most_of_the_machine();
-  return std::max<std::int64_t>(all / command.jobs, 1 << 20);
+std::int64_t memory_of_a_worker(const Limits& limits, int jobs) {
+  const std::int64_t all = limits.memory >= 0 ? limits.memory : most_of_the_machine();
+  return std::max<std::int64_t>(all / jobs, 1 << 20);
 }
 
 // The arguments of the command that answers it. Options are written by their rows, those that differ from the
@@ -124,8 +123,8 @@ Searched searched_by(const Worker& worker, int status) {
 
 }  // namespace
 
-Search search_by_processes(const LibraryCommand& command) {
-  const std::int64_t memory = memory_of_a_worker(command);
+Search search_by_processes(const Limits& limits, int jobs) {
+  const std::int64_t memory = memory_of_a_worker(limits, jobs);
   return [memory](const LibraryQuestion& question, const std::function<bool()>& stopped) -> Searched {
     const Worker worker;
     if (!(std::ofstream(worker.machine.path()) << to_json(without_names(question.topology)) << std::flush))

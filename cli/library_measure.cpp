@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "api/run.h"
-#include "cli/commands.h"
+#include "cli/launcher.h"
 #include "cli/layout.h"
-#include "cli/library_build.h"
+#include "cli/library_command.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/words.h"
@@ -66,7 +66,6 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
   MeasureOptions options = command.measuring;
   const auto session = join_processes(options.all_own);
-  supervisor.want_progress(command.progress);
   // Measurements are collective, but one process reports.
   if (rank_of(*session) == 0) options.progress = supervisor.doing();
   const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);

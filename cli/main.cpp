@@ -1,5 +1,4 @@
-// Parses, starts the supervisor with the command's limits, performs, prints. Limits and machines are found in
-// the variant by their members, so that a new command has them by declaring one.
+// Parses, starts the supervisor with the command's limits, performs, prints.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,12 +6,10 @@
 #include <cstdio>
 #include <new>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "api/machines.h"
-#include "cli/command_line.h"
-#include "cli/commands.h"
+#include "cli/launcher.h"
+#include "cli/options.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/or_error.h"
@@ -20,57 +17,13 @@
 namespace chorale {
 namespace {
 
-Limits limits_of(const Command& command) {
-  return std::visit(
-      [](const auto& each) {
-        if constexpr (requires { each.search; })
-          return each.search.limits;
-        else if constexpr (requires { each.limits; })
-          return each.limits;
-        else
-          return Limits();
-      },
-      command);
-}
-
-// A machine that a command was given: a name or a file, with what is to be different about it.
-struct GivenMachine {
-  std::string spec = {};
-  MachineChanges changes = {};
-};
-
-std::vector<GivenMachine> machines_of(const Command& command) {
-  return std::visit(
-      [](const auto& each) -> std::vector<GivenMachine> {
-        if constexpr (requires { each.search.question.changes; })
-          return {{each.search.question.machine, each.search.question.changes}};
-        else if constexpr (requires { each.first, each.second, each.question.changes; })
-          return {{each.first, each.question.changes}, {each.second, each.question.changes}};
-        else if constexpr (requires { each.question.machine, each.question.changes; })
-          return {{each.question.machine, each.question.changes}};
-        else if constexpr (requires { each.target.machine, each.target.changes; })
-          return {{each.target.machine, each.target.changes}};
-        else if constexpr (requires { each.machine, each.changes; })
-          return {{each.machine, each.changes}};
-        else if constexpr (requires { each.hierarchy, each.changes; })
-          return {{each.hierarchy, each.changes}};
-        else if constexpr (requires { each.topology, each.changes; })
-          return {{each.topology, each.changes}};
-        else if constexpr (requires { each.name, each.changes; })
-          return {{each.name, each.changes}};
-        else
-          return {};
-      },
-      command);
-}
-
 // What was read in the files of other tools, and assumed; of files that cannot be read nothing, since the
 // command says why.
-std::string provenance_of(const Command& command) {
+std::string provenance_of(const Invocation& asked) {
   std::string text;
-  for (const GivenMachine& each : machines_of(command))
+  for (const auto& [spec, changes] : asked.machines)
     if (const OrError<std::string> its =
-            read_or_error([&] { return provenance_of(each.spec, each.changes.import); }))
+            read_or_error([&] { return spec->empty() ? "" : provenance_of(*spec, changes->import); }))
       if (text.find(*its) == text.npos) text += *its;
   return text;
 }
@@ -84,11 +37,11 @@ void hold_closed_files() {
 
 int main_of(int argc, char** argv) {
   const Invocation asked = parse_command_line(argc, argv);
-  Supervisor supervisor(limits_of(asked.command), asked.quiet);
-  if (!asked.quiet) supervisor.end_reports_with(provenance_of(asked.command));
+  Supervisor supervisor(asked);
+  if (!asked.quiet) supervisor.end_reports_with(provenance_of(asked));
   const Outcome outcome = supervisor.run([&] {
     try {
-      return std::visit([&](const auto& each) { return perform(each, supervisor); }, asked.command);
+      return asked.perform(supervisor);
     } catch (const Hang& hang) {
       throw hung(asked.name, hang);
     }

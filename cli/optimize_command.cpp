@@ -15,11 +15,11 @@
 #include <set>
 #include <utility>
 
+#include "api/compile.h"
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/report.h"
 #include "api/work_folder.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -33,6 +33,17 @@
 #include "jobs/optimize.h"
 
 namespace chorale {
+
+struct OptimizeCommand {
+  QuestionSettings question = {};  // without a collective: the usual ones
+  OptimizeQuestion asked = {};     // sizes, baselines, searches side by side
+  std::string log = {};            // what was measured
+  // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestOptimize.
+  std::chrono::milliseconds search_time{-1};
+  std::string directory = {};  // where to write the result, the page and a program, if anywhere
+  std::optional<Target> target = Target::Mpi;  // none: the preload library
+  std::string json = {}, svg = {};
+};
 
 namespace {
 
@@ -304,7 +315,6 @@ class Work : public std::enable_shared_from_this<Work> {
 }  // namespace
 
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   return std::make_shared<Work>(command, supervisor)->run();
 }
 
@@ -329,7 +339,7 @@ void destination(CLI::App* sub, OptimizeCommand& options) {
 
 }  // namespace
 
-void optimize_options(CLI::App& app, Command& parsed) {
+void optimize_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "optimize", "The fastest algorithm found for each message size: time, bound, speedup, program",
       "Sizes are those of messages, as nccl-tests counts them. Times are by the alpha-beta model,\n"
@@ -340,7 +350,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
       "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
       "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
-  machine_and_collective(sub, options->question, false);
+  machine_and_collective(sub, parsed, options->question, false);
   rising_sizes(sub, options->asked.message_bytes,
                "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
   text(sub, "--log", options->log, "FILE",
@@ -362,8 +372,8 @@ void optimize_options(CLI::App& app, Command& parsed) {
     const Heading heading(sub, "Limits and progress");
     integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   }
-  limits(sub, options->limits, " and keep what was found");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and keep what was found");
+  progress(sub, parsed.progress);
   sub->final_callback([sub, options, &parsed] {
     // A log and a figure are of one collective; without a name five are searched.
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
@@ -371,7 +381,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
     if (options->asked.time == TimeModel::Events && sub->count("--target") > 0)
       throw InputError("--target", "no target's programs are driven by messages alone (--time events)",
                        "leave it out, or use --time steps");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

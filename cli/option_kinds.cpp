@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/launcher.h"
 #include "cli/outcome.h"
 #include "ir/collective.h"
 #include "ir/words.h"
@@ -18,6 +18,11 @@ CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text&
   CLI::App* const sub = app.add_subcommand(name, help);
   sub->footer(examples);
   return sub;
+}
+
+void prints(CLI::App* sub, Invocation& parsed, std::string (*text)()) {
+  sub->final_callback(
+      [&parsed, text] { parsed.perform = [text](Supervisor&) { return Outcome{.text = text()}; }; });
 }
 
 CLI::Option* value(CLI::App* app, const Text& name, const Text& what, const Text& help,
@@ -141,7 +146,8 @@ void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, c
       throw InputError(name, "means nothing here: it is for " + what, "leave it out, or ask for that");
 }
 
-void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
+void limits(CLI::App* app, Limits& limits, const Text& what_is_kept, std::int64_t memory) {
+  app->preparse_callback([&limits, memory](std::size_t) { limits.memory = memory; });
   const Heading heading(app, "Limits and progress");
   duration(app, "--time-limit", limits.time,
            "Stop after T, in seconds or with a unit (30, 0.5, 500ms, 5m, 1h)" + what_is_kept);
@@ -167,7 +173,9 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
 
 // Each may be given several times, once per link or rank: expected(1) takes one value at a time, and take_all
 // collects them, where CLI11 would refuse the second.
-void machine_changes(CLI::App* app, MachineChanges& changes) {
+void machine_changes(CLI::App* app, Invocation& parsed, std::initializer_list<const Text*> machines,
+                     MachineChanges& changes) {
+  for (const Text* spec : machines) parsed.machines.push_back({.spec = spec, .changes = &changes});
   const Heading heading(app, "The machine");
   const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
     app->add_option_function<std::vector<Text>>(
@@ -194,7 +202,8 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
   by_rows(app, import_rows(), changes.import);
 }
 
-void machine_and_collective(CLI::App* app, QuestionSettings& question, bool collective_required) {
+void machine_and_collective(CLI::App* app, Invocation& parsed, QuestionSettings& question,
+                            bool collective_required) {
   argument(app, "topology", question.machine, "TOPOLOGY",
            "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
            "import')");
@@ -204,7 +213,7 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
       ->required(collective_required)
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
-  machine_changes(app, question.changes);
+  machine_changes(app, parsed, {&question.machine}, question.changes);
   const Heading heading(app, "The collective");
   chorale::root(app, "--root", question.root);
   // An empty list means that the option was not given, so it cannot be given empty.
@@ -293,24 +302,24 @@ void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names, c
   choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
 }
 
-void search_settings(CLI::App* app, SearchSettings& search) {
-  machine_and_collective(app, search.question);
+void search_settings(CLI::App* app, Invocation& parsed, SearchSettings& search) {
+  machine_and_collective(app, parsed, search.question);
   result_file(app, search.json);
   {
     const Heading heading(app, "The search");
     by_rows(app, search_rows(), search.options);
   }
-  memory_limit(app, search.limits);
-  progress(app, search.progress);
+  memory_limit(app, parsed.limits);
+  progress(app, parsed.progress);
 }
 
 Text flag_of(const OptionWords& words) {
   return Text(words.option);
 }
 
-void settle(SearchSettings& search) {
+void settle(const SearchSettings& search, Invocation& parsed) {
   require_consistent(search.options, flag_of);
-  search.limits.time = search.options.time_limit;
+  parsed.limits.time = search.options.time_limit;
 }
 
 }  // namespace chorale

@@ -14,12 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "api/report.h"
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "ir/byte_size.h"
 #include "ir/error.h"
 #include "ir/option.h"
+#include "ir/run_options.h"
 #include "ir/words.h"
+#include "jobs/optimize.h"
 
 namespace chorale {
 
@@ -49,11 +52,22 @@ class Heading {
   Text before_;
 };
 
-// What a command is parsed into, passed on when all of it is read.
+// When all options of a command are read. Its function is perform(), beside its options: it does the work and
+// returns the requested files, the text and the exit code; errors of the user throw InputError before anything
+// is written.
 template <typename Values>
-std::shared_ptr<Values> values_of(CLI::App* sub, Command& parsed) {
+void accept(Invocation& parsed, const std::shared_ptr<Values>& values) {
+  parsed.perform = [values](Supervisor& supervisor) { return perform(*values, supervisor); };
+}
+
+// A command without options, which prints a text.
+void prints(CLI::App* sub, Invocation& parsed, std::string (*text)());
+
+// What a command is parsed into.
+template <typename Values>
+std::shared_ptr<Values> values_of(CLI::App* sub, Invocation& parsed) {
   auto values = std::make_shared<Values>();
-  sub->final_callback([values, &parsed] { parsed = *values; });
+  sub->final_callback([values, &parsed] { accept(parsed, values); });
   return values;
 }
 
@@ -150,49 +164,52 @@ void only_for(const CLI::App*, const std::vector<Text>& names, bool meant, const
 
 // Options that several commands have.
 void conflicts(CLI::App*, std::int64_t& target);
-void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
+// Of time and memory, which is `memory` (Limits::memory) where the option is not given.
+void limits(CLI::App*, Limits&, const Text& what_is_kept, std::int64_t memory = -1);
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
-void machine_and_collective(CLI::App*, QuestionSettings&, bool collective_required = true);
+void machine_and_collective(CLI::App*, Invocation& parsed, QuestionSettings&,
+                            bool collective_required = true);
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce,
 // --switches-forward-only,
 // --call-us
-void machine_changes(CLI::App*, MachineChanges&);
+void machine_changes(CLI::App*, Invocation& parsed, std::initializer_list<const Text*> machines,
+                     MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void baselines(CLI::App*, BaselineSet& target);
 void result_file(CLI::App*, Text& target);  // --json
 void progress(CLI::App*, ShowProgress& target);
 
 // A function per command, which registers it; each is in the table of cli/command_line.cpp.
-void optimize_options(CLI::App&, Command& parsed);
-void job_options(CLI::App&, Command& parsed);
-void synthesize_options(CLI::App&, Command& parsed);
-void frontier_options(CLI::App&, Command& parsed);
-void compose_options(CLI::App&, Command& parsed);
-void classic_options(CLI::App&, Command& parsed);
-void baseline_options(CLI::App&, Command& parsed);
-void bounds_options(CLI::App&, Command& parsed);
-void alltoallv_options(CLI::App&, Command& parsed);
-void check_options(CLI::App&, Command& parsed);
-void show_options(CLI::App&, Command& parsed);
-void compare_options(CLI::App&, Command& parsed);
-void topology_options(CLI::App&, Command& parsed);
-void design_options(CLI::App&, Command& parsed);
-void calibrate_options(CLI::App&, Command& parsed);
-void run_options(CLI::App&, Command& parsed);
-void emit_options(CLI::App&, Command& parsed);
-void simulate_options(CLI::App&, Command& parsed);
-void program_options(CLI::App&, Command& parsed);
-void bench_options(CLI::App&, Command& parsed);
-void library_options(CLI::App&, Command& parsed);
-void hierarchy_options(CLI::App&, Command& parsed);
-void place_options(CLI::App&, Command& parsed);
-void order_options(CLI::App&, Command& parsed);
-void reshard_options(CLI::App&, Command& parsed);
-void transform_options(CLI::App&, Command& parsed);
-void compile_options(CLI::App&, Command& parsed);
-void tune_options(CLI::App&, Command& parsed);
-void completion_options(CLI::App&, Command& parsed);
+void optimize_options(CLI::App&, Invocation& parsed);
+void job_options(CLI::App&, Invocation& parsed);
+void synthesize_options(CLI::App&, Invocation& parsed);
+void frontier_options(CLI::App&, Invocation& parsed);
+void compose_options(CLI::App&, Invocation& parsed);
+void classic_options(CLI::App&, Invocation& parsed);
+void baseline_options(CLI::App&, Invocation& parsed);
+void bounds_options(CLI::App&, Invocation& parsed);
+void alltoallv_options(CLI::App&, Invocation& parsed);
+void check_options(CLI::App&, Invocation& parsed);
+void show_options(CLI::App&, Invocation& parsed);
+void compare_options(CLI::App&, Invocation& parsed);
+void topology_options(CLI::App&, Invocation& parsed);
+void design_options(CLI::App&, Invocation& parsed);
+void calibrate_options(CLI::App&, Invocation& parsed);
+void run_options(CLI::App&, Invocation& parsed);
+void emit_options(CLI::App&, Invocation& parsed);
+void simulate_options(CLI::App&, Invocation& parsed);
+void program_options(CLI::App&, Invocation& parsed);
+void bench_options(CLI::App&, Invocation& parsed);
+void library_options(CLI::App&, Invocation& parsed);
+void hierarchy_options(CLI::App&, Invocation& parsed);
+void place_options(CLI::App&, Invocation& parsed);
+void order_options(CLI::App&, Invocation& parsed);
+void reshard_options(CLI::App&, Invocation& parsed);
+void transform_options(CLI::App&, Invocation& parsed);
+void compile_options(CLI::App&, Invocation& parsed);
+void tune_options(CLI::App&, Invocation& parsed);
+void completion_options(CLI::App&, Invocation& parsed);
 
 // Only one point of a result file.
 void only_point(CLI::App*, std::optional<int>& point);
@@ -206,7 +223,7 @@ void types_and_ops(CLI::App*, RunOptions&, const Text& type_names = "--type", co
 inline constexpr const char* kSearchExitCodes =
     "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
     "2 bad input";
-void search_settings(CLI::App*, SearchSettings&);
+void search_settings(CLI::App*, Invocation& parsed, SearchSettings&);
 
 // The name of an option in an error: "--max-chunks" here, the keyword max_chunks in Python.
 Text flag_of(const OptionWords&);
@@ -214,6 +231,6 @@ Text flag_of(const OptionWords&);
 // When all options are read. Conditions between options of a search are stated in ir/search_options.h, for
 // the command line, Python and library specifications alike. The time limit of the search is that of the
 // command.
-void settle(SearchSettings&);
+void settle(const SearchSettings&, Invocation& parsed);
 
 }  // namespace chorale

@@ -1,5 +1,4 @@
 // Jobs are read as those of 'place'; the answer is a report (jobs/order.h).
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/job_text.h"
 #include "cli/option_kinds.h"
@@ -10,6 +9,15 @@
 #include "jobs/order.h"
 
 namespace chorale {
+
+struct OrderCommand : JobText {
+  std::string topology = {};    // Slurm's topology.conf
+  std::string hosts = {};       // "n[0-3,7]"; "": all of the file
+  OrderQuestion question = {};  // without the job and the tapers
+  std::string tapers = "2";     // "2,4"
+  std::string json = {}, html = {};
+  std::string emit = {};  // a directory
+};
 namespace {
 
 // "2,4": of leaf switches, then of the tier above; the last holds for all further ones.
@@ -39,7 +47,7 @@ Outcome perform(const OrderCommand& command, Supervisor&) {
 }
 
 // Ranks of a host are the fastest axes, so only the hosts are ordered.
-void order_options(CLI::App& app, Command& parsed) {
+void order_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "order", "The order of a job's nodes for the hosts and switches that it was given",
               "Rank r of the job is at position r of the mesh of its axes, the last axis\n"
@@ -64,7 +72,7 @@ void order_options(CLI::App& app, Command& parsed) {
   text(sub, "--taper", options->tapers, "R,...",
        "What the hosts below a switch send, over what its link up carries: of leaf switches, of those above "
        "them, and so on; the last for all further ones (2)");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
   file_to_write(sub, "--json", options->json, "Write the order there");
   file_to_write(sub, "--html", options->html, kReportPage);
   directory_to_write(sub, "--emit", options->emit,

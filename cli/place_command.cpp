@@ -7,21 +7,36 @@
 
 #include "api/place.h"
 #include "api/report.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/job_text.h"
 #include "cli/option_kinds.h"
 #include "cli/parse.h"
-#include "cli/ranking_words.h"
 #include "cli/supervisor.h"
 #include "ir/byte_size.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/place_options.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 
 namespace chorale {
+
+struct PlaceCommand : JobText {
+  std::string hierarchy = {};
+  MachineChanges changes = {};
+  std::string devices = {};              // "all", "64"
+  PlaceOptions options = {};             // by their rows; its conditions are the next three
+  std::vector<std::string> inside = {};  // "tensor=node"
+  std::vector<std::string> order = {};   // "tensor<data"
+  std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
+  std::string present = {};              // where the axes are today; "": not asked
+  std::string strategy = {};             // "(gpu, InsideGroup, AllReduce); ..."
+  bool explain = false;
+  std::string json = {};
+  std::string html = {};
+  std::string emit = {};  // a directory
+};
 namespace {
 
 int level_named(const std::string& option, const Hierarchy& hierarchy, const std::string& name) {
@@ -113,11 +128,9 @@ bool is_whole(const Ranking& ranking) {
 
 // Writes the ranking and describes it. `stopped`: why it is incomplete, if it is.
 Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
-  std::string text = in_words(ranking, command.explain);
-  if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
-  const bool whole = stopped == Stopped::No && is_whole(ranking);
-  Outcome outcome{.exit_code = whole || stopped != Stopped::No ? exit_code_of(stopped) : kUndecided,
-                  .text = text};
+  Outcome outcome = reported(report_of(ranking, command.explain), "");
+  if (stopped != Stopped::No) outcome.text += "cut short (" + name_of(stopped) + ")\n";
+  outcome.exit_code = stopped == Stopped::No && !is_whole(ranking) ? kUndecided : exit_code_of(stopped);
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
   if (!command.emit.empty() && !ranking.best.empty()) deliver(command.emit, emit_placement(ranking), outcome);
@@ -129,7 +142,6 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
 Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   ProgressLine& progress = supervisor.progress();
-  supervisor.want_progress(command.progress);
   progress.show("listing matrices");
   const Hierarchy machine = machine_of(command);
   const std::optional<JobTemplate> open = template_of(command);
@@ -166,7 +178,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
 
 // Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
 // text here (cli/place_command.cpp).
-void place_options(CLI::App& app, Command& parsed) {
+void place_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
       "exit codes: 0 ranked, 3 not all placements were priced, 130 interrupted (what was priced is ranked), "
@@ -179,7 +191,7 @@ void place_options(CLI::App& app, Command& parsed) {
   auto options = values_of<PlaceCommand>(sub, parsed);
   argument(sub, "hierarchy", options->hierarchy, "HIERARCHY",
            "A machine that has levels ('chorale hierarchy list'), or a JSON file");
-  machine_changes(sub, options->changes);
+  machine_changes(sub, parsed, {&options->hierarchy}, options->changes);
   text(sub, "--axes", options->axes, "NAME=N,...",
        "Parallel axes; their sizes multiply to the number of devices. With a job template a size may be "
        "left out: tensor=8,data");
@@ -206,8 +218,8 @@ void place_options(CLI::App& app, Command& parsed) {
           options->present = t;
         });
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
-  limits(sub, options->limits, " and rank what was priced");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and rank what was priced");
+  progress(sub, parsed.progress);
   file_to_write(sub, "--json", options->json, "Write the ranking there");
   file_to_write(sub, "--html", options->html, "Write a page that draws the groups of every step");
   directory_to_write(
@@ -216,7 +228,7 @@ void place_options(CLI::App& app, Command& parsed) {
       "order, a rank file");
   sub->final_callback([options, sub, &parsed] {
     only_for(sub, {"--solver", "--ipasir"}, options->options.engine == PlaceEngine::Sat, "--engine sat");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

@@ -8,16 +8,24 @@
 #include "api/inputs.h"
 #include "api/program.h"
 #include "api/run.h"
-#include "cli/commands.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/run_options.h"
 #include "ir/words.h"
 
 namespace chorale {
+
+struct ProgramCommand {
+  std::string file = {};
+  RunOptions options = {.bytes = {}, .iterations = 5, .warm_up = 1};  // without sizes it is not run
+  std::string topology = {};    // a machine: estimate instead of running
+  MachineChanges changes = {};  // of that machine
+  int queue_depth = 2;
+};
 namespace {
 
 // Instructions are counted by name, which shows at a glance what a foreign program is made of.
@@ -130,7 +138,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
 }
 
 // `program` verifies any lowered program, so it asks for no point and no collective.
-void program_options(CLI::App& app, Command& parsed) {
+void program_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
       "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
@@ -149,16 +157,16 @@ void program_options(CLI::App& app, Command& parsed) {
         "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
        "Estimate its time there instead of running it, link by link; 1M if there is no --sizes");
-  machine_changes(sub, options->changes);
+  machine_changes(sub, parsed, {&options->topology}, options->changes);
   types_and_ops(sub, options->options);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   by_rows(sub, run_rows(), options->options);
-  limits(sub, options->limits, " and report what was verified");
+  limits(sub, parsed.limits, " and report what was verified");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
              !options->options.bytes.empty() && options->topology.empty(),
              "runs, with --sizes and without --topology");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

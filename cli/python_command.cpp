@@ -1,6 +1,6 @@
 // Question and outcome are files in a folder of their own, so that neither has a limit of a pipe or of a
-// command line. The outcome is text, tables as cells, and files by name: how wide a terminal is, and how
-// files are written, is known here alone.
+// command line. The outcome is a report, and files by name: how wide a terminal is, and how files are written,
+// is known here alone.
 #include "cli/python_command.h"
 
 #include <fmt/format.h>
@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "api/work_folder.h"
-#include "cli/layout.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 
 namespace chorale {
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostParts = 10'000'000;  // of a text, of a table
+constexpr std::size_t kMostParts = 10'000'000;  // of a text
 constexpr std::size_t kLongestText = std::size_t{1} << 30;
 
 // sys.path[0] would be the current folder, whose files are none of ours. The extension counts as missing, so
@@ -49,27 +49,20 @@ std::vector<std::string> texts(const JsonReader& json) {
   return all;
 }
 
-// A line, or {"table": rows, "kinds": of columns}.
-std::string laid_out(const JsonReader& part) {
-  if (!part.is_object()) return part.text(kLongestText) + "\n";
-  TableRows rows;
-  for (std::size_t i = 0; i < part["table"].size(kMostParts); ++i) rows.push_back(texts(part["table"].at(i)));
-  return table(std::move(rows), part["kinds"].text());
-}
+struct ReportFields {};  // lists are read element by element, as no codec of a file does
 
-// {"refused": ...} or {"exit_code", "text", "notes", "errors", "files": [[path, name in the folder]]}.
-Outcome outcome_of(const JsonReader& json, const WorkFolder& folder) {
+// {"refused": ...} or {"exit_code", "report", "notes", "errors", "files": [[path, name in the folder]]}.
+Outcome outcome_of(const JsonReader& json, const WorkFolder& folder, const std::string& html) {
   if (json.has("refused")) {
     const std::string why = json["refused"].text(kLongestText);
     const std::size_t colon = why.find(": ");
     throw InputError(why.substr(0, colon),
                      colon == std::string::npos ? "cannot be used" : why.substr(colon + 2));
   }
-  Outcome outcome{.exit_code = json["exit_code"].integer(0, 255),
-                  .notes = texts(json["notes"]),
-                  .errors = texts(json["errors"])};
-  for (std::size_t i = 0; i < json["text"].size(kMostParts); ++i)
-    outcome.text += laid_out(json["text"].at(i));
+  Outcome outcome = reported(read_fields<Report>(json["report"], ReportFields()), html);
+  outcome.exit_code = json["exit_code"].integer(0, 255);
+  outcome.notes = texts(json["notes"]);
+  outcome.errors = texts(json["errors"]);
   for (std::size_t i = 0; i < json["files"].size(kMostParts); ++i) {
     const std::vector<std::string> file = texts(json["files"].at(i));
     deliver(file.at(0), folder.text(file.at(1)), outcome);
@@ -77,8 +70,10 @@ Outcome outcome_of(const JsonReader& json, const WorkFolder& folder) {
   return outcome;
 }
 
-Outcome done(const std::string& command, const std::string& module, const std::string& question,
-             Supervisor* supervisor) {
+}  // namespace
+
+Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
+                       Supervisor* supervisor, const std::string& html) {
   const std::string package = package_folder(command);
   if (!has_program("python3"))
     throw InputError(command, "needs Python, which is not here", "install python3");
@@ -97,20 +92,9 @@ Outcome done(const std::string& command, const std::string& module, const std::s
   if (answer.empty())
     return {.exit_code = exit_code_of(stopped),
             .errors = {fmt::format("nothing was done ({})", name_of(stopped))}};
-  Outcome outcome = outcome_of(parse_json(answer, command), folder);
+  Outcome outcome = outcome_of(parse_json(answer, command), folder, html);
   if (!done) outcome.exit_code = exit_code_of(stopped);
   return outcome;
-}
-
-}  // namespace
-
-Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
-                       Supervisor& supervisor) {
-  return done(command, module, question, &supervisor);
-}
-
-Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question) {
-  return done(command, module, question, nullptr);
 }
 
 }  // namespace chorale

@@ -13,11 +13,10 @@ class Supervisor;
 
 // `command` is what errors call it; `question` is a JSON object. chorale.MODULE's perform(question) is called
 // in this folder, and returns the outcome (python/chorale/command.py). A limit or a signal ends it: the
-// outcome that it published last is then reported, with the exit code for that. Throws InputError where
-// Python or the package is missing, and for what the module refuses.
+// outcome that it published last is then reported, with the exit code for that. No limit ends what has no
+// supervisor, a small part of a command. The report is also a page where `html` names a file. Throws
+// InputError where Python or the package is missing, and for what the module refuses.
 Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
-                       Supervisor&);
-// The same where no limit is to end it: a small part of a command.
-Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question);
+                       Supervisor* = nullptr, const std::string& html = "");
 
 }  // namespace chorale

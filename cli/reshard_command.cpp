@@ -3,7 +3,6 @@
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/reshard.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
@@ -14,6 +13,16 @@
 #include "ir/json_fields.h"
 
 namespace chorale {
+
+struct ReshardCommand {
+  std::string machine = {};
+  MachineChanges changes = {};
+  std::string file = {};  // of layouts and tensors
+  std::chrono::milliseconds search_time{8'000};
+  std::string json = {}, html = {};
+  std::string result = {};  // a file
+  std::string emit = {};    // a directory
+};
 
 Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.machine, command.changes);
@@ -34,14 +43,15 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   Outcome outcome = done_in_python("reshard", "resharding",
                                    json_object("file", command.file, "found", JsonText{to_json(answer)},
                                                "json", command.json, "emit", command.emit)
-                                       .text);
+                                       .text,
+                                   nullptr, command.html);
   outcome.exit_code = cut ? exit_code_of(stopped) : found.points.empty() ? kUndecided : kFound;
   if (!command.result.empty()) deliver(command.result, to_json(found), outcome);
   return outcome;
 }
 
 // The schedules are a result like that of a search, so emit, run, simulate, show and check take them.
-void reshard_options(CLI::App& app, Command& parsed) {
+void reshard_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",
               "Layouts are meshes with DTensor's placements (docs/placement.md). The result is\n"
@@ -54,10 +64,11 @@ void reshard_options(CLI::App& app, Command& parsed) {
   argument(sub, "machine", options->machine, "MACHINE",
            "A machine ('chorale topology list'), or a file of one");
   argument(sub, "file", options->file, "FILE", "Layouts and tensors, as JSON (docs/formats.md)");
-  machine_changes(sub, options->changes);
+  machine_changes(sub, parsed, {&options->machine}, options->changes);
   duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
   file_to_write(sub, "--json", options->json, "Write times, NIC seconds and bytes per link there");
+  file_to_write(sub, "--html", options->html, kReportPage);
   file_to_write(sub, "--result", options->result,
                 "Write the schedules and bounds there, for emit, run, check");
   directory_to_write(

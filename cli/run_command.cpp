@@ -6,8 +6,8 @@
 
 #include "api/inputs.h"
 #include "api/run.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/launcher.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
@@ -19,6 +19,16 @@
 #include "library/select.h"
 
 namespace chorale {
+
+struct RunCommand {
+  std::string file = {};
+  Executor transport = Executor::Threads;
+  RunOptions options = {.bytes = {1 << 10, 32 << 10, 1 << 20}, .iterations = 5, .warm_up = 1};
+  bool in_place = false;
+  std::string epilogue = {};      // a file; empty: none
+  std::optional<int> point = {};  // none: for each size the one that should be the fastest
+  bool all_points = false;        // those on the frontier
+};
 namespace {
 
 // The least and the most (R) are left out first where the terminal is narrow.
@@ -101,7 +111,7 @@ Outcome perform(const RunCommand& command, Supervisor& supervisor) {
   return run_all(command, result, join_processes().get(), supervisor);
 }
 
-void run_options(CLI::App& app, Command& parsed) {
+void run_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "run", "Execute schedules on real data and check every element",
               "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
@@ -134,7 +144,7 @@ void run_options(CLI::App& app, Command& parsed) {
           if (!options->all_points)
             options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
         });
-  limits(sub, options->limits, " and print what was measured");
+  limits(sub, parsed.limits, " and print what was measured", Limits::kAllMemory);
 }
 
 }  // namespace chorale

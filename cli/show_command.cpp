@@ -4,12 +4,11 @@
 
 #include "api/event_report.h"
 #include "api/inputs.h"
+#include "api/place.h"
 #include "api/report.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
-#include "cli/ranking_words.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
@@ -18,7 +17,29 @@
 #include "ir/ranking.h"
 
 namespace chorale {
+
+struct ShowCommand {
+  std::string file = {};
+  std::string html = {};
+  std::optional<int> point = {};
+  SizeModel model = {};
+  std::vector<std::int64_t> bytes = {};  // as of a frontier
+  std::string json = {};                 // where to write their report, if anywhere
+  std::int64_t events = -1;              // of a message whose events are drawn; -1: none are
+};
 namespace {
+
+// The text is that of `place --explain`: the file has what binds each step.
+Outcome show_ranking_file(const ShowCommand& command) {
+  require_unset(!command.point, "--point", command.file);
+  require_unset(command.bytes.empty(), "--bytes", command.file);
+  require_unset(!command.model.alpha_us && !command.model.beta_us_per_byte, "--alpha and --beta",
+                command.file);
+  const Ranking ranking = read_sound_ranking(command.file);
+  Outcome outcome = reported(report_of(ranking, true), "");
+  if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
+  return outcome;
+}
 
 // What takes long, before any of it is delivered.
 struct Shown {
@@ -90,7 +111,7 @@ Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
   return delivered(command, std::move(made));
 }
 
-void show_options(CLI::App& app, Command& parsed) {
+void show_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(app, "show", "Print a result or a ranking step by step, or as an HTML report",
                                 kPlainExitCodes +
                                     "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
@@ -107,12 +128,12 @@ void show_options(CLI::App& app, Command& parsed) {
   size(sub, "--events", options->events,
        "Draw one point on a time axis instead, for a message of this size, where each message waits for its "
        "data and its links alone: the critical path, and what links carry when");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--json"}, !options->bytes.empty(), "--sizes");
     if (options->events >= 0 && !options->bytes.empty())
       throw InputError("--events", "--sizes prints something else", "give one of them");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "api/inputs.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -14,6 +13,13 @@
 #include "jobs/simulate.h"
 
 namespace chorale {
+
+struct SimulateCommand {
+  std::string file = {};
+  std::optional<int> point = {};  // none: those on the frontier
+  std::vector<std::int64_t> sizes = SimulateQuestion().message_bytes;
+  std::string json = {};
+};
 namespace {
 
 // A row per point and size; the algorithm is left out first where the terminal is narrow.
@@ -44,7 +50,6 @@ Outcome reported(const SimulateCommand& command, const Result& result, const Sim
 }  // namespace
 
 Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.progress);
   const Result result = read_sound_result(command.file);
   SimulateQuestion asked{.points = chosen_points(command.file, result, command.point, false),
                          .message_bytes = command.sizes,
@@ -72,7 +77,7 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
   return reported(command, result, answer, answer.rows.size() == all ? Stopped::No : supervisor.stopped());
 }
 
-void simulate_options(CLI::App& app, Command& parsed) {
+void simulate_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "simulate", "Times by SimGrid, a simulator of others, beside what is predicted",
       "Writes what 'emit --target simgrid' writes into a temporary directory and replays it with "
@@ -84,8 +89,8 @@ void simulate_options(CLI::App& app, Command& parsed) {
   sizes(sub, options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
   file_to_write(sub, "--json", options->json, "Write the table there");
-  limits(sub, options->limits, " and print what was simulated");
-  progress(sub, options->progress);
+  limits(sub, parsed.limits, " and print what was simulated");
+  progress(sub, parsed.progress);
 }
 
 }  // namespace chorale

@@ -106,8 +106,9 @@ std::int64_t most_of_the_machine() {
   return bytes / 10 * 9;
 }
 
-Supervisor::Supervisor(const Limits& limits, bool quiet)
-    : limits_(limits), quiet_(quiet), reserve_(std::make_unique_for_overwrite<char[]>(kReserve)) {
+Supervisor::Supervisor(const Invocation& asked)
+    : limits_(asked.limits), quiet_(asked.quiet), reserve_(std::make_unique_for_overwrite<char[]>(kReserve)) {
+  line_.want(asked.quiet ? ShowProgress::Never : asked.progress);
   events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   sigemptyset(&caught_);
   struct sigaction hangup = {};
@@ -119,7 +120,7 @@ Supervisor::Supervisor(const Limits& limits, bool quiet)
   }
   pthread_sigmask(SIG_BLOCK, &caught_, nullptr);  // for all threads that are made from here on
   signals_ = signalfd(-1, &caught_, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (limits.time.count() >= 0) deadline_ = steady_clock::now() + limits.time;
+  if (limits_.time.count() >= 0) deadline_ = steady_clock::now() + limits_.time;
   const std::lock_guard lock(mutex_);  // the watcher waits for what follows, where nothing throws
   try {
     watcher_ = std::jthread([this] { watch(); });
@@ -130,7 +131,7 @@ Supervisor::Supervisor(const Limits& limits, bool quiet)
   the_supervisor = this;
   std::set_new_handler(allocation_failed);
   signal(SIGABRT, aborted);
-  limit_memory(limits.memory);
+  limit_memory(limits_.memory);
 }
 
 Supervisor::~Supervisor() {
@@ -196,11 +197,6 @@ milliseconds Supervisor::time_left() const {
 
 double Supervisor::seconds() const {
   return std::chrono::duration<double>(steady_clock::now() - started_).count();
-}
-
-void Supervisor::want_progress(ShowProgress when) {
-  line_.want(when);
-  wake();
 }
 
 void Supervisor::publish(LastWord word) {

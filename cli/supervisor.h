@@ -26,8 +26,8 @@
 #include <string>
 #include <thread>
 
-#include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/outcome.h"
 #include "cli/progress.h"
 #include "ir/frontier.h"
 
@@ -40,7 +40,7 @@ using LastWord = std::function<Outcome(Stopped)>;
 // One in a process.
 class Supervisor {
  public:
-  Supervisor(const Limits&, bool quiet);
+  explicit Supervisor(const Invocation&);  // by its limits
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -53,13 +53,13 @@ class Supervisor {
   // Becomes true at the time limit and at a signal. Work that comes to an end within half a second then is
   // not cut: a limit of a millisecond, too, gets the first result that can be reported.
   const std::atomic<bool>* stop() const { return &stop_; }
+  const Limits& limits() const { return limits_; }
   // Why. No: nothing has stopped it.
   Stopped stopped() const;
   // None if negative.
   std::chrono::milliseconds time_left() const;
   double seconds() const;  // of the command until now
   ProgressLine& progress() { return line_; }
-  void want_progress(ShowProgress);  // even if standard error is not a terminal
   // For work that reports what it is doing.
   std::function<void(const std::string&)> doing() {
     return [this](const std::string& what) { line_.show(what); };

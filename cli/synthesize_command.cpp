@@ -3,7 +3,6 @@
 
 #include "api/inputs.h"
 #include "api/search.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/report.h"
@@ -12,6 +11,11 @@
 #include "ir/words.h"
 
 namespace chorale {
+
+struct SynthesizeCommand {
+  SearchSettings search = {};
+  SynthesisQuestion asked = {};
+};
 namespace {
 
 // "3 steps and 7 rounds", of those that were given.
@@ -66,11 +70,10 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
-  supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.machine, search.question.changes);
   const Collective collective = chorale::collective(search.question.collective, topology, search.question);
   FrontierOptions options = search.options;
-  options.memory_bytes = asked_memory(search.limits);
+  options.memory_bytes = asked_memory(supervisor.limits());
   options.synthesis.limits.stop = stop;
   options.publish = [&](const std::function<Result()>& found) {
     supervisor.publish([&, found](Stopped stopped) {
@@ -88,7 +91,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   return outcome_of(command, std::move(answer), supervisor, supervisor.stopped());
 }
 
-void synthesize_options(CLI::App& app, Command& parsed) {
+void synthesize_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "synthesize", "Find one schedule within a budget, or prove that there is none",
       "Without --steps the fewest that are possible are taken; without --rounds the fewest for these steps.\n"
@@ -98,14 +101,14 @@ void synthesize_options(CLI::App& app, Command& parsed) {
           "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
           "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
   auto options = std::make_shared<SynthesizeCommand>();
-  search_settings(sub, options->search);
+  search_settings(sub, parsed, options->search);
   choice<Engine>(
       sub, "--engine", options->search.options.synthesis.engine, engines(),
       "sat: Chorale's; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
   by_rows(sub, synthesis_rows(), options->asked);
   sub->final_callback([options, &parsed] {
-    settle(options->search);
-    parsed = *options;
+    settle(options->search, parsed);
+    accept(parsed, options);
   });
 }
 

@@ -14,7 +14,6 @@
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/report.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -25,7 +24,7 @@
 #include "ir/json.h"
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
-#include "library/groups.h"
+#include "jobs/library_groups.h"
 #include "topology/hardware/facts.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"
@@ -33,6 +32,26 @@
 #include "topology/text.h"
 
 namespace chorale {
+
+struct TopologyCommand {
+  enum class Form { Text, Dot, Json, Levels };
+  std::string name = {};
+  MachineChanges changes = {};
+  Form form = Form::Text;
+  std::string html = {};  // where to draw it, if anywhere
+};
+
+struct ImportCommand {
+  std::vector<std::string> files = {};
+  ImportOptions question = {};
+  std::string output = {};  // where to write the machine, if anywhere; "-": to standard output
+  std::string json = {};    // and what was read, assumed and fitted
+};
+
+struct DiscoverCommand {
+  ImportOptions question = {};
+  std::string output = {}, json = {};  // as of an import
+};
 
 // The machine that this runs on, by files that the environment names and what api/machines.h finds by itself.
 
@@ -75,8 +94,9 @@ Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
   for (const std::string& path : command.files) files.push_back({path, read_file(path)});
   if (files.size() == 1 && is_of_research(files.front())) {
     const std::string& path = files.front().path;
-    const Outcome converted = done_in_python(
-        path, "import_research", json_object("file", path, "nodes", command.question.nodes).text, supervisor);
+    const Outcome converted =
+        done_in_python(path, "import_research",
+                       json_object("file", path, "nodes", command.question.nodes).text, &supervisor);
     if (converted.document.empty()) return converted;
     files.front().text = converted.document;
   }
@@ -91,10 +111,7 @@ Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
 namespace {
 
 std::string known_topologies() {
-  TableRows rows = {{"machine", "example", "description"}};
-  for (const CatalogueEntry& entry : known_machines())
-    rows.push_back({entry.pattern, entry.example, entry.description});
-  return table(rows, "lll");
+  return table(rows_of(known_machines()), "lll");
 }
 
 // The table of facts (topology/hardware/facts.h), a source beside each number.
@@ -189,8 +206,6 @@ std::string levels_as_json(const std::string& spec_or_file, const MachineChanges
 // Text, DOT and JSON have the machine as described, with its switches; the page has the routes between ranks
 // (to_page flattens), as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
-  if (command.form == TopologyCommand::Form::Facts) return {.text = known_facts()};
-  if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
   Outcome outcome;
@@ -205,7 +220,6 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
     case TopologyCommand::Form::Levels:
       outcome.document = levels_as_json(command.name, command.changes);
       break;
-    case TopologyCommand::Form::Facts:
     case TopologyCommand::Form::Text:
       outcome.text = describe(topology) + ways_in_words(topology) + describe(levels);
       break;
@@ -215,15 +229,13 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
 
 namespace {
 
-void list_options(CLI::App* sub, Command& parsed) {
-  CLI::App* const list = sub->add_subcommand("list", "The machines that are built in");
-  list->final_callback([&parsed] { parsed = TopologyCommand(); });
-  CLI::App* const facts =
-      sub->add_subcommand("facts", "What links, GPUs, NICs and switches carry and cost, with the sources");
-  facts->final_callback([&parsed] { parsed = TopologyCommand{.form = TopologyCommand::Form::Facts}; });
+void list_options(CLI::App* sub, Invocation& parsed) {
+  prints(sub->add_subcommand("list", "The machines that are built in"), parsed, known_topologies);
+  prints(sub->add_subcommand("facts", "What links, GPUs, NICs and switches carry and cost, with the sources"),
+         parsed, known_facts);
 }
 
-void show_machine_options(CLI::App* sub, Command& parsed) {
+void show_machine_options(CLI::App* sub, Invocation& parsed) {
   auto options = std::make_shared<TopologyCommand>();
   CLI::App* const show = command(*sub, "show", "One machine: its links, limits, degrees, diameter",
                                  kPlainExitCodes +
@@ -233,7 +245,7 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
                                      "  chorale topology show dgx1 --without-link 0-1 --html m.html\n"
                                      "  chorale topology show leaf-spine:2x2x1 --switches-reduce");
   argument(show, "machine", options->name, "NAME|FILE", "A machine ('chorale topology list') or a JSON file");
-  machine_changes(show, options->changes);
+  machine_changes(show, parsed, {&options->name}, options->changes);
   using Form = TopologyCommand::Form;
   CLI::Option* const dot = show->add_flag_callback(
       "--dot", [options] { options->form = Form::Dot; }, "As a Graphviz drawing");
@@ -246,13 +258,13 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
       ->excludes(dot)
       ->excludes(json);
   file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
-  limits(show, options->limits, "");
+  limits(show, parsed.limits, "");
   show->final_callback([options, &parsed] {
     // --dot, --json and --levels print on standard output without naming it, so require_one_document does not
     // see them.
     if (options->html == "-" && options->form != Form::Text)
       throw InputError("--html", "standard output cannot hold two files", "give the page a name");
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 
@@ -264,7 +276,7 @@ void imported_options(CLI::App* app, Options& options) {
   by_rows(app, import_rows(), options.question);
 }
 
-void discover_options(CLI::App* sub, Command& parsed) {
+void discover_options(CLI::App* sub, Invocation& parsed) {
   CLI::App* const discover =
       command(*sub, "discover", "The machine that this runs on",
               "Asks files that NCCL_TOPO_DUMP_FILE and NCCL_TOPO_FILE name or a cloud has put\n"
@@ -272,10 +284,10 @@ void discover_options(CLI::App* sub, Command& parsed) {
                   kPlainExitCodes);
   auto options = values_of<DiscoverCommand>(discover, parsed);
   imported_options(discover, *options);
-  limits(discover, options->limits, "");
+  limits(discover, parsed.limits, "");
 }
 
-void import_options(CLI::App* sub, Command& parsed) {
+void import_options(CLI::App* sub, Invocation& parsed) {
   CLI::App* const of_files =
       command(*sub, "import", "Read a machine from files of NCCL, nvidia-smi, hwloc and others",
               "Formats: NCCL's and RCCL's topology XML, 'nvidia-smi topo -m', hwloc's XML, JSON of\n"
@@ -287,12 +299,12 @@ void import_options(CLI::App* sub, Command& parsed) {
   auto options = values_of<ImportCommand>(of_files, parsed);
   argument(of_files, "files", options->files, "FILE...", "What describes the machine, or a node each");
   imported_options(of_files, *options);
-  limits(of_files, options->limits, "");
+  limits(of_files, parsed.limits, "");
 }
 
 }  // namespace
 
-void topology_options(CLI::App& app, Command& parsed) {
+void topology_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "topology", "List the machines, show one, or read one from other programs' files",
               kPlainExitCodes +

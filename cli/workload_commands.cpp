@@ -9,7 +9,6 @@
 #include "api/inputs.h"
 #include "api/tuning.h"
 #include "api/workload.h"
-#include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
@@ -20,6 +19,38 @@
 #include "ir/words.h"
 
 namespace chorale {
+
+// Where a workload is to run, and by which algorithms.
+struct WorkloadTarget {
+  std::string machine = {};
+  MachineChanges changes = {};
+  std::vector<std::string> algorithms = {};  // result files, instead of a search
+  int max_chunks = 2;                        // of a search
+  std::string order = "agreed";              // of sums
+};
+
+struct TransformCommand {
+  WorkloadInput workload = {};
+  std::string output = {};  // "": printed
+};
+
+struct CompileCommand {
+  WorkloadInput workload = {};
+  WorkloadTarget target = {};
+  WorkloadCarrier carrier = WorkloadCarrier::Any;
+  bool tunes = false;
+  TuneQuestion tune = {};  // of the log only the path
+  std::string directory = {};
+};
+
+struct TuneCommand {
+  WorkloadInput workload = {};
+  WorkloadTarget target = {};
+  TuneQuestion tune = {};  // of the log only the path
+  int top = 20;
+  std::string json = {};
+  std::string html = {};
+};
 
 namespace {
 
@@ -123,7 +154,6 @@ void publish_as_given(const TuneCommand& command, const Workload& workload, Supe
 
 Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
   require_writable_file("--log", command.tune.log.path);
-  supervisor.want_progress(command.target.progress);
   const Workload workload = read_workload(command.workload);
   publish_as_given(command, workload, supervisor);
   const WorkloadMachine machine =
@@ -185,7 +215,6 @@ void publish_as_given(const CompileCommand& command, const Workload& workload, c
 }  // namespace
 
 Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
-  supervisor.want_progress(command.target.progress);
   Workload workload = read_workload(command.workload);
   const std::string directory = command.directory.empty() ? workload.name : command.directory;
   // Before the search, which may take hours.
@@ -263,10 +292,10 @@ void script(CLI::App* app, WorkloadInput& input) {
 }
 
 // Where the program runs and by which algorithms, for compile and tune alike.
-void target(CLI::App* app, WorkloadTarget& target) {
+void target(CLI::App* app, Invocation& parsed, WorkloadTarget& target) {
   argument(app, "--machine", target.machine, "NAME|FILE",
            "Where the ranks of a group are ('chorale topology list'), or a JSON file");
-  machine_changes(app, target.changes);
+  machine_changes(app, parsed, {&target.machine}, target.changes);
   text(app, "--algorithms", target.algorithms, "FILE ...",
        "Result files to take algorithms from, instead of a search");
   integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
@@ -274,12 +303,12 @@ void target(CLI::App* app, WorkloadTarget& target) {
   text(app, "--order", target.order, "ORDER",
        "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
        "collectives, sizes and runs; or that tree, such as '((0 1) (2 3))'");
-  progress(app, target.progress);
+  progress(app, parsed.progress);
 }
 
 }  // namespace
 
-void transform_options(CLI::App& app, Command& parsed) {
+void transform_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub =
       command(app, "transform", "Apply transformations to a tensor program, and print what comes out",
               kPlainExitCodes +
@@ -289,11 +318,11 @@ void transform_options(CLI::App& app, Command& parsed) {
   workload(sub, options->workload);
   script(sub, options->workload);
   file_to_write(sub, "-o,--output", options->output, "Write it there");
-  limits(sub, options->limits, "");
+  limits(sub, parsed.limits, "");
 }
 
 // Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
-void compile_options(CLI::App& app, Command& parsed) {
+void compile_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
       "What is written runs over MPI, on threads of one process, with all ranks on one GPU,\n"
@@ -308,14 +337,14 @@ void compile_options(CLI::App& app, Command& parsed) {
   auto options = std::make_shared<CompileCommand>();
   workload(sub, options->workload);
   script(sub, options->workload);
-  target(sub, options->target);
+  target(sub, parsed, options->target);
   choice<WorkloadCarrier>(sub, "--target", options->carrier, kWorkloadCarriers,
                           "Write what one of them needs, with a Makefile for it (all of them)");
   sub->add_flag("--tune", options->tunes,
                 "Take the schedule that the tuner finds best ('chorale tune --help')");
   by_rows(sub, tune_rows(), options->tune);
   text(sub, "-o,--output", options->directory, "DIR", "Write it there (a directory of the workload's name)");
-  limits(sub, options->limits, " of the search and take what was found");
+  limits(sub, parsed.limits, " of the search and take what was found");
   sub->final_callback([options, sub, &parsed] {
     // An option of the tuner without --tune would be ignored, so it is refused.
     for (const OptionRow<TuneQuestion>& row : tune_rows())
@@ -324,11 +353,11 @@ void compile_options(CLI::App& app, Command& parsed) {
     if (sub->count("--transport") == 0 &&
         (options->carrier == WorkloadCarrier::Mpi || options->carrier == WorkloadCarrier::Cuda))
       options->tune.transport = options->carrier;
-    parsed = *options;
+    accept(parsed, options);
   });
 }
 
-void tune_options(CLI::App& app, Command& parsed) {
+void tune_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "tune", "Explore the schedules of a tensor program, and rank them by the time that they take",
       "Times are those of a model: arithmetic, memory, launches, and the frontiers of the machine's "
@@ -342,13 +371,13 @@ void tune_options(CLI::App& app, Command& parsed) {
   auto options = values_of<TuneCommand>(sub, parsed);
   workload(sub, options->workload);
   script(sub, options->workload);
-  target(sub, options->target);
+  target(sub, parsed, options->target);
   by_rows(sub, tune_rows(), options->tune);
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
   file_to_write(sub, "--json", options->json, "Write all of them there");
   file_to_write(sub, "--html", options->html,
                 "Write a page that shows the search: the tree of schedules, and why the best one wins");
-  limits(sub, options->limits, " and rank what was seen");
+  limits(sub, parsed.limits, " and rank what was seen");
 }
 
 }  // namespace chorale

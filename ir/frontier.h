@@ -256,7 +256,7 @@ enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a basel
 // schedules; or about routes that were not chosen (Topology::underlay), and formulas are about links. Chunk
 // counts: the question is about any chunk count, not all was decided, and a solver was asked about the
 // smallest counts only. Unchecked: it was complete by refutations that were left out, since they have not
-// been checked (library/verified_answer.h).
+// been checked (jobs/library.h).
 enum class Stopped {
   No,
   Interrupted,

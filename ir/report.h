@@ -8,6 +8,8 @@
 
 namespace chorale {
 
+inline constexpr std::size_t kLongestOfReport = 1 << 30;  // a list, and each of its texts
+
 struct ReportTable {
   std::string title = {};
   std::vector<std::vector<std::string>> rows = {};  // the first is the head
@@ -17,7 +19,8 @@ struct ReportTable {
 template <>
 struct Fields<ReportTable> {
   using R = ReportTable;
-  static constexpr auto all = plain_fields<&R::title, &R::rows, &R::kinds>();
+  static constexpr std::tuple all = {field<&R::title>({.longest = kLongestOfReport}),
+                                     field<&R::rows>({.longest = kLongestOfReport}), field<&R::kinds>()};
 };
 
 struct Report {
@@ -30,7 +33,10 @@ struct Report {
 template <>
 struct Fields<Report> {
   using R = Report;
-  static constexpr auto all = plain_fields<&R::title, &R::sentences, &R::notes, &R::tables, &R::figures>();
+  static constexpr std::tuple all = {
+      field<&R::title>({.longest = kLongestOfReport}), field<&R::sentences>({.longest = kLongestOfReport}),
+      field<&R::notes>({.longest = kLongestOfReport}), field<&R::tables>({.longest = kLongestOfReport}),
+      field<&R::figures>({.longest = kLongestOfReport})};
 };
 
 }  // namespace chorale

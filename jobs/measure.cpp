@@ -14,12 +14,12 @@
 
 #include "api/compose.h"
 #include "api/inputs.h"
-#include "api/library.h"
 #include "codegen/passes/lower.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/words.h"
+#include "jobs/library.h"
 #include "library/own_algorithms.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"

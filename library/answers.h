@@ -1,6 +1,6 @@
 // Answers of searches in one SQLite file, one transaction each: an answer that was stored stays whatever
 // happens afterwards, and one that was not stored whole is absent. Questions and answers are texts,
-// compressed; their contents are defined in library/question.h and library/verified_answer.h.
+// compressed; their contents are defined in library/question.h and jobs/library.h.
 //
 // An answer is found by its question alone. Places record in which machine and where that question was asked:
 // isomorphic nodes of a machine, or of several, share an answer.

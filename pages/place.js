@@ -24,9 +24,11 @@ function ordersText(matrix) {
     : `, ${data.hierarchy.levels[j].name} by ${axes.map(axis => data.job.axes[axis].name).join(' then ')}`).join('');
 }
 
-function showSentences() {
-  $('sentences').replaceChildren(...(data.sentences || []).map(text => element('p', text)));
-  $('sentences').hidden = !(data.sentences || []).length;
+// What the command prints, but for the two tables that are drawn below.
+function showReport() {
+  const {sentences, tables} = data.report;
+  $('report').append(...tables.filter(table => table.title === tables[0].title || table.title === 'Sizes').map(table_element),
+                     ...sentences.map(text => element('p', text)));
 }
 
 function showMatrices() {
@@ -159,11 +161,7 @@ function stepsShown() {
   return strategy ? strategy.instructions.length : 0;
 }
 
-$('title').textContent = `${data.hierarchy.hierarchy}: ${data.job.axes.map(a => `${a.name} ${a.size}`).join(' x ')}`;
-$('summary').textContent = data.job.reductions.map(r =>
-  `${r.name || 'reduction'}: ${r.goal}, ${bytes(r.bytes)} a device over ${r.axes.join(' and ')}` +
-  (r.times === 1 ? '' : `, ${r.times} times`)).join('; ') +
-  ` (${data.matrices} placements${data.priced < data.matrices ? `, ${data.priced} priced` : ''}; ${data.algorithm})`;
+$('title').textContent = data.report.title;
 if (data.best.length === 0) {
   document.querySelector('main').replaceChildren(element('section', 'No placement was priced: nothing to show.'));
   listen([]);
@@ -174,7 +172,7 @@ if (data.best.length === 0) {
   const {strategies} = data.best[chosen.matrix].reductions[chosen.reduction];
   inside('strategy', Math.max(1, strategies.length));
   inside('step', Math.max(1, stepsShown()));
-  showSentences();
+  showReport();
   listen([[['ArrowLeft'], 'to the step before', () => move('step', -1, stepsShown())],
           [['ArrowRight'], 'to the next step', () => move('step', 1, stepsShown())],
           [['Home'], 'to the first step', () => move('step', -chosen.step, stepsShown())],

@@ -429,6 +429,7 @@ void bind_results(py::module_& module) {
       .def_readonly("engine", &Ranking::engine)
       .def_readonly("solver", &Ranking::solver)
       .def_property_readonly("sentences", [](const Ranking& ranking) { return sentences(ranking); })
+      .def_property_readonly("_report", [](const Ranking& ranking) { return to_json(report_of(ranking)); })
       .def("__repr__", [](const Ranking& ranking) {
         std::string best = "none";
         if (!ranking.best.empty()) best = to_text(ranking.best.front().matrix);

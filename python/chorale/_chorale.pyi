@@ -238,6 +238,7 @@ class Ranking:
     engine: Final[str]
     solver: Final[Optional[SolverReport]]
     sentences: Final[List[str]]
+    report: Dict[str, Any]
 
 class Progress:
     doing: Final[str]

@@ -415,7 +415,7 @@ def design(*,
 def reshard(machine: Union[str, Topology],
             question: Union[Mapping[str, Any], File],
             *,
-            search_time: float = 8.0) -> Dict[str, Any]:
+            search_time: float = 8.0) -> Document:
     """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules
     with their bounds, and under "files" what --emit writes. The question is a mapping or a file as
     docs/formats.md has it. Seconds between nodes need a machine by name."""
@@ -427,7 +427,7 @@ def reshard(machine: Union[str, Topology],
     text, result = _chorale.reshard(there, resharding.asked(asked, "question", there.ranks), host, float(search_time))
     answer = resharding.Resharding(asked, "question", json.loads(text))
     files = answer.files() if result.points else {}
-    return {**json.loads(answer.json()), "files": files, "result": result}
+    return Document({**json.loads(answer.json()), "files": files, "result": result}, json.dumps(answer.report()))
 
 
 def _machine(given: Machine) -> Topology:

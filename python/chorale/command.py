@@ -11,26 +11,37 @@ import os
 import pathlib
 import re
 import subprocess
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from chorale.errors import InputError
 from chorale.program import program
 
-Table = Dict[str, Any]
+Report = Dict[str, Any]  # as ir/report.h has it
 
 
-def table(rows: Sequence[Sequence[str]], kinds: str) -> Table:
-    """A part of a text. Of kinds each column has a letter: r for numbers, l for text; R, L for what is left
+def table(rows: Sequence[Sequence[str]], kinds: str, title: str = "") -> Dict[str, Any]:
+    """A table of a report. Of kinds each column has a letter: r for numbers, l for text; R, L for what is left
     out first where there is no room."""
-    return {"table": [[_line(cell) for cell in row] for row in rows], "kinds": kinds}
+    return {"title": _line(title), "rows": [[_line(cell) for cell in row] for row in rows], "kinds": kinds}
+
+
+def report(title: str = "", sentences: Sequence[str] = (), tables: Sequence[Dict[str, Any]] = ()) -> Report:
+    """What the program prints, as text and as a page, and a notebook shows."""
+    return {
+        "title": _line(title),
+        "sentences": [_line(each) for each in sentences],
+        "notes": [],
+        "tables": list(tables),
+        "figures": []
+    }
 
 
 class Outcome:
-    """What a command prints and writes. `text`: lines and tables; `files`: path ("-": standard output) and
-    contents; `notes` and `errors`: lines for standard error."""
+    """What a command prints and writes. `files`: path ("-": standard output) and contents; `notes` and
+    `errors`: lines for standard error."""
 
     def __init__(self) -> None:
-        self.text: List[Union[str, Table]] = []
+        self.report = report()
         self.files: List[Tuple[str, str]] = []
         self.notes: List[str] = []
         self.errors: List[str] = []
@@ -42,7 +53,7 @@ class Outcome:
         _write(
             folder, {
                 "exit_code": self.exit_code,
-                "text": [part if isinstance(part, dict) else _line(part) for part in self.text],
+                "report": self.report,
                 "notes": [_line(note) for note in self.notes],
                 "errors": [_line(error) for error in self.errors],
                 "files": [[path, f"file{number}"] for number, (path, _) in enumerate(self.files)]

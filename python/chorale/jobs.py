@@ -14,7 +14,7 @@ import tempfile
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from chorale import traces
-from chorale.command import Outcome, ask, counted, format_bytes, format_us, publish, table
+from chorale.command import Outcome, Report, ask, counted, format_bytes, format_us, publish, report, table
 from chorale.errors import InputError
 
 Row = Dict[str, Any]
@@ -25,15 +25,14 @@ def perform(question: Dict[str, Any]) -> Outcome:
     be ""."""
     job = traces.job_of(question["traces"])
     machine = question["machine"]
-    listed = _listed(job)
     if not machine:
-        return _written(question, job, listed, None)
-    publish(_written(question, job, [*listed, "nothing was compared: the command was ended"], None))
+        return _written(question, job, _report(job), None)
+    publish(_written(question, job, _report(job, "nothing was compared: the command was ended"), None))
     with tempfile.TemporaryDirectory() as folder:
         gain = _Gain(job, question, pathlib.Path(folder))
         for _ in gain.timed():
-            publish(_written(question, job, [*listed, "", *gain.text()], gain))
-    return _written(question, job, [*listed, "", *gain.text()], gain)
+            publish(_written(question, job, _report(job, gain.sentence(), gain.table()), gain))
+    return _written(question, job, _report(job, gain.sentence(), gain.table()), gain)
 
 
 def job(question: Dict[str, Any]) -> Dict[str, Any]:
@@ -47,7 +46,8 @@ def _each_us(calls: Row) -> str:
     return format_us(calls["us"] / calls["calls"]) if calls["us"] > 0 else "-"
 
 
-def _listed(job: Dict[str, Any]) -> List[Any]:
+def _report(job: Dict[str, Any], *parts: Any) -> Report:
+    """The calls, and `parts`: sentences and further tables."""
     rows = [["collective", "group", "ranks", "message", "calls", "time of one", "of all"]]
     for calls in job["calls"]:
         rows.append([
@@ -58,13 +58,14 @@ def _listed(job: Dict[str, Any]) -> List[Any]:
             _each_us(calls),
             format_us(calls["us"]) if calls["us"] > 0 else "-"
         ])
-    return [table(rows, "llrrrrr")]
+    return report("calls", [each for each in parts if isinstance(each, str)],
+                  [table(rows, "llrrrrr"), *(each for each in parts if isinstance(each, dict))])
 
 
-def _written(question: Dict[str, Any], job: Dict[str, Any], text: List[Any],
+def _written(question: Dict[str, Any], job: Dict[str, Any], found: Report,
              gain: Optional["_Gain"]) -> Outcome:
     outcome = Outcome()
-    outcome.text = text
+    outcome.report = found
     outcome.notes = [
         f"{counted(each['calls'], 'call')} of {each['operation']} left out: no collective of one size "
         "for all ranks" for each in job["skipped"]
@@ -180,7 +181,7 @@ class _Gain:
     def _total(self, name: str) -> float:
         return sum(calls["calls"] * row[name] for row, calls in self._known())
 
-    def text(self) -> List[Any]:
+    def table(self) -> Dict[str, Any]:
         """A level "none": the machine has none with these ranks, so nothing was searched."""
         rows = [["collective", "level", "message", "calls", "measured", "baseline", "", "time", "speedup"]]
         for row, calls in zip(self.rows, self.job["calls"]):
@@ -193,7 +194,7 @@ class _Gain:
                 format_us(baseline) if baseline > 0 else "-",
                 format_us(us) if us > 0 else "-", f"{baseline / us:.2f}x" if us > 0 and baseline > 0 else "-"
             ])
-        return [table(rows, "llrrrlrrr"), self.sentence()]
+        return table(rows, "llrrrlrrr", f"On {self.machine}")
 
     def sentence(self) -> str:
         """With measured times the gain is the measured share of the job times the share of it that is

@@ -18,7 +18,7 @@ import pathlib
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from chorale.command import Outcome, counted, format_bytes, format_us, read, table
+from chorale.command import Outcome, Report, counted, format_bytes, format_us, read, report, table
 from chorale.errors import InputError
 from chorale.values import Value, parsed
 
@@ -383,7 +383,7 @@ class Resharding:
         self.demand = demand if found["plan"] in ("packing", "") else whole_parts(demand)
         self.asked_chunks = sum(each.chunks for each in self.demand.bundles)
 
-    def text(self) -> List[Any]:
+    def report(self) -> Report:
         """For people. The bound is a row among the methods, so that its time is read in the same column."""
         found, bound = self.found, self.found["bound_us"]
         ranks = [{rank
@@ -408,7 +408,7 @@ class Resharding:
             f"{counted(len(self.demand.parts), 'part')} with the same holders and targets"
         )
         last = [] if found["plan"] in ("packing", "") else [f"this plan is the fastest method: {found['plan']}"]
-        return [first, table(rows, "lrrrr"), *last]
+        return report(self.name, last, [table(rows, "lrrrr", first)])
 
     def json(self) -> str:
         found = self.found
@@ -462,7 +462,7 @@ def perform(question: Mapping[str, Any]) -> Outcome:
         outcome.files.append(("-", asked(text, file, question["ranks"])))
         return outcome
     answer = Resharding(text, file, question["found"])
-    outcome.text = answer.text()
+    outcome.report = answer.report()
     if question["json"]:
         outcome.files.append((question["json"], answer.json()))
     if question["emit"] and question["found"]["steps"] is not None:

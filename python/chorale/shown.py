@@ -98,8 +98,8 @@ def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
     return plots.placements(self, most, ax)
 
 
-def bounds_report(self: Bounds) -> Dict[str, Any]:
-    """The report of 'chorale bounds': a row for each bound, with what its certificate prices."""
+def report(self: Union[Bounds, Ranking]) -> Dict[str, Any]:
+    """What 'chorale bounds' or 'chorale place' prints: sentences, and tables as rows of texts."""
     return json.loads(getattr(self, "_report"))
 
 
@@ -120,7 +120,8 @@ for _name in ("run", "measure", "compile", "simulate", "check"):
     setattr(Result, _name, getattr(calls, _name))
 for _noun in (Ranking, Topology):
     setattr(_noun, "_repr_html_", _repr_html_)
-setattr(Bounds, "report", property(bounds_report))
+for _noun in (Bounds, Ranking):
+    setattr(_noun, "report", property(report))
 setattr(Bounds, "_repr_html_", bounds_html)
 setattr(Ranking, "to_dataframe", placements_to_dataframe)
 setattr(Ranking, "plot", plot_placements)

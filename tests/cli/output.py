@@ -172,9 +172,11 @@ run("library", "build", "some.json", "-o", "some.db")
 for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
                   ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
                   ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "allreduce"],
-                  ["library", "show", "some.db"]]:
+                  ["library", "show", "some.db"], ["place", "a100:4", *axes], ["job", examples / "calls.csv"],
+                  ["reshard", "dgx-h100:2", examples / "reshard.json", "--search-time", "0.3"]]:
     printed = "".join(run(*arguments, "--html", "report.html").stdout.split())
     report = json.loads(re.search(r'id="data">(.*?)</script>', (work / "report.html").read_text(), re.S)[1])
+    report = report.get("report", report)  # beside what is drawn
     tables = [table for table in report["tables"] if "by message size" not in table["title"]]
     assert report["sentences"] or tables, report
     for words in [*report["sentences"], *(table["title"] for table in tables), *(cell for table in tables for row in table["rows"] for cell in row)]:

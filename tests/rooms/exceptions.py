@@ -28,9 +28,9 @@ ALLOWED = {
     "a program of others goes on where memory ends": {
         "preload/mpi_collectives.cpp": 2, "preload/mpi_calls.cpp": 3, "preload/mpi_data.cpp": 1, "preload/mpi_alltoallv.cpp": 2, "library/load_algorithms.cpp": 2},
     "fewer threads, or none, where memory ends": {
-        "api/timed_stop.cpp": 1, "library/build.cpp": 1, "runtime/together.cpp": 1, "runtime/exchange/threads.h": 1},
+        "api/timed_stop.cpp": 1, "jobs/library_build.cpp": 1, "runtime/together.cpp": 1, "runtime/exchange/threads.h": 1},
     "from one thread to another": {
-        "pareto/chunk_search.cpp": 1, "library/build.cpp": 1, "python/watched.h": 1, "runtime/block_executor.cpp": 2,
+        "pareto/chunk_search.cpp": 1, "jobs/library_build.cpp": 1, "python/watched.h": 1, "runtime/block_executor.cpp": 2,
         "tensor/exchange/cuda.h": 2, "runtime/exchange/threads.h": 2, "tensor/exchange/nccl.h": 1},
     "undone and thrown on": {"library/plugins/sqlite.cpp": 1},
     "MPI refuses an algorithm in the middle of a run": {"jobs/measure.cpp": 1},

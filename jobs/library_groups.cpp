@@ -1,7 +1,7 @@
 // Groups of a machine by the names that libraries have for them: all ranks, pairs that are linked in both
 // directions, and the levels of the machine. A list of members is text ("0 8 16"), in one spelling only, so
 // that equal groups are equal texts.
-#include "library/groups.h"
+#include "jobs/library_groups.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +11,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "api/machines.h"
 #include "graph/embedding.h"
 
 namespace chorale {
@@ -30,7 +31,7 @@ bool is_pair(const Topology& whole, Rank a, Rank b) {
 }  // namespace
 
 std::vector<RankGroup> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
-                                    const Machines& machines, const Refusal& refuse) {
+                                    const Refusal& refuse) {
   if (name == "all") return {all_of(whole)};
   std::vector<RankGroup> groups;
   if (name == "pairs") {
@@ -41,7 +42,7 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
       refuse("no two ranks of " + spec + " are linked in both directions", "leave pairs out");
     return groups;
   }
-  const Nesting nested = machines.levels(spec);
+  const Nesting nested = nesting(spec);
   const auto level = std::ranges::find(nested.names, name);
   if (level == nested.names.end())
     refuse("'" + name + "' is not a group of " + spec,
@@ -51,10 +52,10 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
 
 // Pairs and "all" are decided without a list of all groups: n ranks have up to n (n - 1) / 2 pairs.
 bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
-                    const Machines& machines, const RankGroup& group) {
+                    const RankGroup& group) {
   if (name == "pairs") return group.size() == 2 && is_pair(whole, group[0], group[1]);
   if (name == "all") return group == all_of(whole);
-  const Nesting nested = machines.levels(spec);
+  const Nesting nested = nesting(spec);
   const auto level = std::ranges::find(nested.names, name);
   if (level == nested.names.end()) return false;
   const std::vector<RankGroup> groups = groups_at(nested, {static_cast<int>(level - nested.names.begin())});

@@ -1,7 +1,5 @@
 // Threads take the next open question, search it, and store the result; only one at a time accesses the file
 // and the report.
-#include "library/build.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +8,17 @@
 #include <system_error>
 #include <thread>
 
+#include "api/search.h"
 #include "ir/json.h"
+#include "jobs/library.h"
 
 namespace chorale {
+namespace {
 
 // Puts what the answer does not have yet: places, and times of sizes. Places are stored with hosts by ranks
 // of the answer (seen_by), so they are compared in that form. Times need a result whose schedules are
 // verified, which is read only if a size is missing.
-void Keeper::complete(const LibraryQuestion& question, const StoredAnswer& stored) {
+void complete(AnswerFile& file, const LibraryQuestion& question, const StoredAnswer& stored) {
   std::vector<AnswerPlace> places;
   for (const AnswerPlace& place : question.places)
     if (AnswerPlace there = seen_by(stored, place);
@@ -29,36 +30,17 @@ void Keeper::complete(const LibraryQuestion& question, const StoredAnswer& store
       bytes.push_back(size);
   if (places.empty() && bytes.empty()) return;
   std::vector<PredictedTime> times;
-  if (!bytes.empty())
-    times = verifiers_.predicted(answers_.verified_answer(stored, "the library").result, bytes);
-  for (const AnswerPlace& place : places) file_.put_place(stored.question, place);
-  for (const PredictedTime& time : times) file_.put_predicted(stored.question, time);
+  if (!bytes.empty()) times = predicted_times(verified_answer(stored, "the library").result, bytes);
+  for (const AnswerPlace& place : places) file.put_place(stored.question, place);
+  for (const PredictedTime& time : times) file.put_predicted(stored.question, time);
 }
 
-bool Keeper::has(const LibraryQuestion& question) {
-  const std::optional<StoredAnswer> stored = file_.answer(question.text);
-  if (stored) file_.together([&] { complete(question, *stored); });
+// Is there an answer? Then it has the question's places and predicted times afterwards.
+bool has_answer(AnswerFile& file, const LibraryQuestion& question) {
+  const std::optional<StoredAnswer> stored = file.answer(question.text);
+  if (stored) file.together([&] { complete(file, question, *stored); });
   return stored.has_value();
 }
-
-// What was interrupted, or cut by the memory of this process, is not an answer; a limit of time is part of
-// the question.
-bool Keeper::keep(const LibraryQuestion& question, Result result) {
-  if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
-  // As the question has it: the answer is for every machine that is equal but for its names.
-  result.topology = without_names(result.topology);
-  result.limits.memory_bytes = {};  // of the process, which had enough
-  StoredAnswer stored{
-      .question = question.text, .answer = to_json(result), .numbering = to_json(question.numbering)};
-  file_.together([&] {
-    file_.put(stored);
-    if (const auto there = file_.answer(question.text))
-      complete(question, *there);  // another process's, maybe
-  });
-  return true;
-}
-
-namespace {
 
 std::string in_words(const LibraryQuestion& question, const std::string& what) {
   const AnswerPlace& place = question.places.front();
@@ -70,12 +52,12 @@ std::string in_words(const LibraryQuestion& question, const std::string& what) {
 // build.
 class Build {
  public:
-  Build(Keeper& keeper, const std::vector<LibraryQuestion>& questions, const Search& search,
+  Build(AnswerFile& file, const std::vector<LibraryQuestion>& questions, const Search& search,
         const LibraryBuildOptions& options)
-      : keeper_(keeper), questions_(questions), search_(search), options_(options) {
+      : file_(file), questions_(questions), search_(search), options_(options) {
     for (std::size_t i = 0; i < questions.size(); ++i) {
       // Before any thread starts. A question that has an answer gets its new places and sizes here.
-      if (keeper.has(questions[i]))
+      if (has_answer(file, questions[i]))
         ++report_.there;
       else
         open_.push_back(i);
@@ -121,7 +103,7 @@ class Build {
   void take(const LibraryQuestion& question, Searched searched) {
     if (!searched.why.empty())
       report_.failures.push_back(in_words(question, searched.why));
-    else if (!searched.result || !keeper_.keep(question, std::move(*searched.result)))
+    else if (!searched.result || !keep_answer(file_, question, std::move(*searched.result)))
       report_.failures.push_back(in_words(question, "not answered within the limits"));
     else
       ++report_.answered;
@@ -129,7 +111,7 @@ class Build {
       options_.progress(report_.there + report_.answered, static_cast<int>(questions_.size()));
   }
 
-  Keeper& keeper_;
+  AnswerFile& file_;
   const std::vector<LibraryQuestion>& questions_;
   const Search& search_;
   const LibraryBuildOptions& options_;
@@ -143,9 +125,31 @@ class Build {
 
 }  // namespace
 
-BuildReport build(Keeper& keeper, const std::vector<LibraryQuestion>& questions, const Search& search,
-                  const LibraryBuildOptions& options) {
-  return Build(keeper, questions, search, options).done();
+// What was interrupted, or cut by the memory of this process, is not an answer; a limit of time is part of
+// the question.
+bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result result) {
+  if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
+  // As the question has it: the answer is for every machine that is equal but for its names.
+  result.topology = without_names(result.topology);
+  result.limits.memory_bytes = {};  // of the process, which had enough
+  StoredAnswer stored{
+      .question = question.text, .answer = to_json(result), .numbering = to_json(question.numbering)};
+  file.together([&] {
+    file.put(stored);
+    if (const auto there = file.answer(question.text))
+      complete(file, question, *there);  // another process's, maybe
+  });
+  return true;
+}
+
+BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
+                          const LibraryBuildOptions& options, const Search& search) {
+  const Search here = [&options](const LibraryQuestion& question, const std::function<bool()>&) -> Searched {
+    FrontierOptions asked = question.options;
+    asked.synthesis.limits.stop = options.stop;
+    return {.result = frontier(question.topology, question.collective, asked)};
+  };
+  return Build(file, questions, search ? search : here, options).done();
 }
 
 }  // namespace chorale

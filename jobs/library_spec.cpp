@@ -2,17 +2,20 @@
 // questions become one. To find equal ones fast a question is made once per text of a part, collective and
 // root: the eight nodes of a machine are one text. With failures each machine comes again after each single
 // failure.
-#include "library/spec.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "api/inputs.h"
+#include "api/machines.h"
 #include "cost/busbw.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
-#include "library/groups.h"
+#include "jobs/library.h"
+#include "jobs/library_groups.h"
+#include "topology/changes.h"
+#include "topology/machines.h"
 
 namespace chorale {
 namespace {
@@ -76,6 +79,16 @@ std::vector<std::int64_t> sizes_in(const JsonReader& json) {
   return result;
 }
 
+// Names of the machine after each single failure, "ring:4 without link 0-1", which are read as any other.
+// Failures that cut a rank off are left out: no algorithm is ready for them.
+std::vector<std::string> failed_machines(const std::string& spec) {
+  std::vector<std::string> failed;
+  for (const std::string& failure : single_failures(load_topology(spec)))
+    if (const std::string name = spec + " without " + failure; all_reach_all(machine(name)))
+      failed.push_back(name);
+  return failed;
+}
+
 }  // namespace
 
 std::vector<std::string_view> spec_keys() {
@@ -86,8 +99,8 @@ std::vector<std::string_view> spec_keys() {
 
 // Three loops: machines with their groups, members of a group, collectives with their roots. Roots that a
 // group is too small for are skipped, since a specification has groups of several sizes.
-std::vector<LibraryQuestion> questions_in(std::string_view text, const std::string& file,
-                                          const Machines& machines, bool failures) {
+std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file,
+                                               bool failures) {
   const JsonReader json = parse_json(text, file);
   json.require_object(spec_keys());
   const FrontierOptions options = options_in(json);
@@ -107,7 +120,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
     specs.emplace_back(spec, all_groups);
     if (!failures) continue;
     // Levels are asked of the whole machine only.
-    for (const std::string& failed : machines.failures(spec))
+    for (const std::string& failed : failed_machines(spec))
       specs.emplace_back(failed, std::vector<std::string>{"all"});
   }
   std::vector<LibraryQuestion> questions;
@@ -115,13 +128,13 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
   std::map<std::pair<std::string, std::string>, LibraryQuestion>
       asked;  // by machine and collective as they are numbered
   for (const auto& [spec, groups] : specs) {
-    const Topology whole = machines.machine(spec);
-    const std::vector<int> all_hosts = machines.hosts(spec);
+    const Topology whole = machine(spec);
+    const std::vector<int> all_hosts = hosts_of(spec);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const auto refuse = [&](const std::string& problem, const std::string& remedy) {
         (json.has("groups") ? json["groups"].at(g) : json).fail(problem, remedy);
       };
-      for (const RankGroup& members : groups_named(groups[g], spec, whole, machines, refuse)) {
+      for (const RankGroup& members : groups_named(groups[g], spec, whole, refuse)) {
         const Topology part = group_of(whole, groups[g], members);
         const std::vector<int> hosts = hosts_at(all_hosts, members);
         const std::string part_text = to_json(without_names(part));
@@ -132,9 +145,9 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
             if (is_first) {
               alike->second = library_question(
                   part,
-                  machines.collective(name, part,
-                                      is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
-                                      is_combining(known_kind(name)) ? order : ""),
+                  collective(name, part,
+                             {.root = is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
+                              .order = is_combining(known_kind(name)) ? order : ""}),
                   options);
               // Times are predicted for blocks: a message of 1 MiB is another block of each collective.
               alike->second.bytes = blocks_of_sizes(alike->second.collective, bytes);

@@ -3,7 +3,6 @@
 // their rows are collected first.
 //
 // Each size covers the range up to the next one: the first choice also holds below, the last one also above.
-#include "library/export.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +14,8 @@
 #include <optional>
 #include <set>
 
+#include "api/search.h"
+#include "construct/baselines/classic.h"
 #include "cost/busbw.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
@@ -23,6 +24,7 @@
 #include "ir/json_reader.h"
 #include "ir/links_alone.h"
 #include "ir/words.h"
+#include "jobs/library.h"
 #include "library/select.h"
 
 namespace chorale {
@@ -55,6 +57,16 @@ std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::
   return ranges;
 }
 
+// A target that cannot express an algorithm is not an error of an export: the reason is a note.
+void add(OrError<Compiled> made, Exported& exported) {
+  if (!made) {
+    exported.notes.emplace_back(made.error().what());
+    return;
+  }
+  if (!made->note.empty()) exported.notes.push_back(made->note);
+  std::ranges::move(made->files, std::back_inserter(exported.files));
+}
+
 // MSCCL++ needs a plan in place and one that is not, and finds each by itself.
 struct Variant {
   bool in_place = false;
@@ -64,25 +76,25 @@ struct Variant {
 // Whether a point can be written is tried once, before sizes are divided, so that the next best takes its
 // range.
 void add_plans(const std::vector<Result>& results, const ExportQuestion& question, const Variant& variant,
-               const Printers& printers, Exported& exported) {
+               Exported& exported) {
   std::map<std::pair<int, int>, std::string> why_not;  // by result and point; "": it can be written
   const auto printed = [&](const Choice& choice, std::int64_t from, std::int64_t to) {
     const Result& result = results[choice.result];
-    return printers.print(
-        result.topology, result.points[choice.point], question.form,
-        {.name = fmt::format("{}_{}_{}{}", printers.stem(result.topology, result.collective),
-                             question.place.members.empty() ? question.place.group : "ranks", from,
-                             variant.ending),
-         .in_place = variant.in_place,
-         .min_bytes = from,
-         .max_bytes = to});
+    return try_compile(result.topology, result.points[choice.point],
+                       question.form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
+                       {.name = fmt::format("{}_{}_{}{}", file_stem(result.topology, result.collective),
+                                            question.place.members.empty() ? question.place.group : "ranks",
+                                            from, variant.ending),
+                        .in_place = variant.in_place,
+                        .min_bytes = from,
+                        .max_bytes = to});
   };
   // The trial lowers and prints the whole point; its sizes (0 to 0) do not matter, since its files are
   // dropped.
   const auto usable = [&](const Choice& choice) {
     const auto [at, fresh] = why_not.try_emplace({choice.result, choice.point});
     if (fresh) {
-      at->second = printed(choice, 0, 0).why_not;
+      if (const auto made = printed(choice, 0, 0); !made) at->second = made.error().what();
       if (!at->second.empty())
         exported.notes.push_back(fmt::format("{}, point {}{}: {}", name_of(results[choice.result].collective),
                                              choice.point, variant.in_place ? " in place" : "", at->second));
@@ -90,9 +102,7 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
     return at->second.empty();
   };
   for (const SizedChoice& each : choices(results, question.bytes, usable)) {
-    Printed plan = printed(each.choice, each.from, each.to);
-    if (!plan.note.empty()) exported.notes.push_back(plan.note);
-    for (NamedText& file : plan.files) exported.files.push_back(std::move(file));
+    add(printed(each.choice, each.from, each.to), exported);
   }
 }
 
@@ -130,19 +140,21 @@ JsonText baseline_as_json(const std::string& name, const Result& baseline,
 // Each with the fewest chunks, one per channel. Trees are pipelines, and may have more; the longest are left
 // out.
 std::vector<JsonText> baselines_as_json(const Topology& topology, CollectiveKind kind, bool pipelines,
-                                        const std::vector<std::int64_t>& blocks, const Printers& printers) {
+                                        const std::vector<std::int64_t>& blocks) {
   constexpr int kMostSends = 200'000;  // of a tree AllReduce: about two per chunk and rank
   constexpr int kMostPieces = 64;
   std::vector<JsonText> texts;
-  for (const std::string& name : printers.classics(kind)) {
-    const std::optional<Result> fewest = printers.classic(topology, name, 0);
+  for (const ClassicEntry& entry : classic_catalogue()) {
+    if (entry.collective != kind) continue;
+    const std::string name = name_of(entry.method);
+    const std::optional<Result> fewest = classic_if_possible(topology, entry.method, 0);
     if (!fewest) continue;
     texts.push_back(baseline_as_json(name, *fewest, blocks));
     if (!pipelines || (name != "tree_allreduce" && name != "two_tree_allreduce")) continue;
     const int channels = fewest->points.front().cost.chunks;
     for (int pieces = 2; pieces <= kMostPieces && pieces * channels <= kMostSends / (2 * topology.ranks);
          pieces *= 2)
-      if (const std::optional<Result> finer = printers.classic(topology, name, pieces * channels))
+      if (const std::optional<Result> finer = classic_if_possible(topology, entry.method, pieces * channels))
         texts.push_back(baseline_as_json(name, *finer, blocks));
   }
   return texts;
@@ -161,7 +173,7 @@ JsonText measured_as_json(const VerifiedAnswer& answer) {
 }
 
 JsonText times_as_json(const std::vector<VerifiedAnswer>& answers, const std::vector<Result>& results,
-                       const ExportQuestion& question, const Printers& printers) {
+                       const ExportQuestion& question) {
   const Collective& collective = results.front().collective;
   const Topology& topology = results.front().topology;
   const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, question.bytes);
@@ -174,11 +186,11 @@ JsonText times_as_json(const std::vector<VerifiedAnswer>& answers, const std::ve
   for (const VerifiedAnswer& answer : answers) measured.push_back(measured_as_json(answer));
   const std::set<int> hosts(answers.front().hosts.begin(), answers.front().hosts.end());
   const bool pipelines = question.form == ExportForm::PipelinedTimes;
-  return json_object(
-      "collective", name_of(collective), "group", question.place.group, "ranks", topology.ranks, "nodes",
-      std::max<std::size_t>(1, hosts.size()), "buffer_blocks", blocks_of(collective.kind, topology.ranks),
-      "sizes", question.bytes, "blocks", blocks, "us", us, "baselines",
-      baselines_as_json(topology, collective.kind, pipelines, blocks, printers), "measured", measured);
+  return json_object("collective", name_of(collective), "group", question.place.group, "ranks",
+                     topology.ranks, "nodes", std::max<std::size_t>(1, hosts.size()), "buffer_blocks",
+                     blocks_of(collective.kind, topology.ranks), "sizes", question.bytes, "blocks", blocks,
+                     "us", us, "baselines", baselines_as_json(topology, collective.kind, pipelines, blocks),
+                     "measured", measured);
 }
 
 // What other programs perform of a result: they send value by value, whatever its switches can.
@@ -201,10 +213,10 @@ struct AnswerAfter {
 };
 
 // Entries of "torus:2x4 without link 0-1" for asked.machine "torus:2x4", by the names that specifications
-// give them (library/spec.cpp); only the group "all" has any. Where several answers are for one failure, the
+// give them (jobs/library_spec.cpp); only the group "all" has any. Where several answers are for one failure, the
 // first is taken.
 std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                       const AnswerVerifier& verifier, Exported& exported) {
+                                       Exported& exported) {
   std::vector<AnswerAfter> answers;
   std::set<std::string> known;
   const std::string before = asked.machine + " without ";
@@ -215,8 +227,8 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
           place.root == asked.root && known.insert(place.machine.substr(before.size())).second)
         places.push_back(&place);
     if (places.empty()) return;
-    VerifiedAnswer taken = verifier.verified_answer(stored, name);
-    verifier.refuse_places(stored, taken.result, name);
+    VerifiedAnswer taken = verified_answer(stored, name);
+    refuse_places(stored, taken.result, name);
     exported.unchecked += taken.unchecked;
     AnswerAfter answer{.result = by_links_alone(std::move(taken.result))};
     for (const AnswerPlace* const place : places)
@@ -244,13 +256,12 @@ ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<s
 
 // The machine comes first, then what is ready for failures, each with the names that ranks have there.
 void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::string& name,
-                 const ExportQuestion& question, const AnswerVerifier& verifier, const Printers& printers,
-                 Exported& exported) {
+                 const ExportQuestion& question, Exported& exported) {
   std::vector<ReadyPoints> ready = {ready_points(whole, question.bytes)};
   ready.front().after = {{}};
   std::vector<AnswerAfter> after;
   if (question.place.group == "all" && question.place.members.empty())
-    after = answers_after(file, name, question.place, verifier, exported);
+    after = answers_after(file, name, question.place, exported);
   std::vector<std::vector<Result>> results;  // stay where they are
   results.reserve(after.size());
   for (AnswerAfter& each : after) {
@@ -258,19 +269,15 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
     ready.push_back(ready_points(results.back(), question.bytes));
     ready.back().after = std::move(each.failures);
   }
-  Printed program =
-      printers.program(ready, question.form,
-                       fmt::format("{}_{}", printers.stem(whole.front().topology, whole.front().collective),
-                                   question.place.members.empty() ? question.place.group : "ranks"));
-  if (!program.why_not.empty()) exported.notes.push_back(program.why_not);
-  if (!program.note.empty()) exported.notes.push_back(program.note);
-  for (NamedText& each : program.files) exported.files.push_back(std::move(each));
+  add(try_compile(ready, question.form == ExportForm::Nccl ? Target::Nccl : Target::Mpi,
+                  {.name = fmt::format("{}_{}", file_stem(whole.front().topology, whole.front().collective),
+                                       question.place.members.empty() ? question.place.group : "ranks")}),
+      exported);
 }
 
 }  // namespace
 
-Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
-                  const AnswerVerifier& verifier, const Printers& printers) {
+Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
   if (question.place.group.find('/') != std::string::npos)
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
@@ -284,8 +291,8 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
       place.collective = collective;
       if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
       // Copies have no order of sums; asking for one would leave out their answers.
-      std::vector<VerifiedAnswer> answers = verifier.all_at(
-          file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt);
+      std::vector<VerifiedAnswer> answers =
+          results_at(file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt);
       std::vector<Result> results;
       for (const VerifiedAnswer& taken : answers) {
         all.unchecked += taken.unchecked;
@@ -294,28 +301,27 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
       }
       switch (question.form) {
         case ExportForm::Mscclpp:
-          add_plans(results, asked, {}, printers, all);
-          add_plans(results, asked, {.in_place = true, .ending = "_in_place"}, printers, all);
+          add_plans(results, asked, {}, all);
+          add_plans(results, asked, {.in_place = true, .ending = "_in_place"}, all);
           break;
         case ExportForm::MscclXml:
-          add_plans(results, asked, {}, printers, all);
+          add_plans(results, asked, {}, all);
           break;
         case ExportForm::Preload:
           for (std::size_t i = 0; i < results.size(); ++i)
             all.files.push_back(
-                {.path =
-                     fmt::format("{}_{}_{}{}.json", printers.stem(results[i].topology, results[i].collective),
-                                 place.members.empty() ? place.group : "ranks", place.root,
-                                 i == 0 ? "" : fmt::format("_{}", i)),
+                {.path = fmt::format("{}_{}_{}{}.json", file_stem(results[i].topology, results[i].collective),
+                                     place.members.empty() ? place.group : "ranks", place.root,
+                                     i == 0 ? "" : fmt::format("_{}", i)),
                  .text = to_json(results[i])});
           break;
         case ExportForm::Mpi:
         case ExportForm::Nccl:
-          add_program(results, file, name, asked, verifier, printers, all);
+          add_program(results, file, name, asked, all);
           break;
         case ExportForm::Times:
         case ExportForm::PipelinedTimes:
-          times.push_back(times_as_json(answers, results, asked, printers));
+          times.push_back(times_as_json(answers, results, asked));
           break;
       }
     }

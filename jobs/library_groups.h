@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/topology.h"
-#include "library/machines.h"
 
 namespace chorale {
 
@@ -17,9 +16,9 @@ using Refusal = std::function<void(const std::string& problem, const std::string
 
 // One after the other; `whole` is the machine of that spec.
 std::vector<RankGroup> groups_named(const std::string& name, const std::string& spec, const Topology& whole,
-                                    const Machines&, const Refusal&);
+                                    const Refusal&);
 // Is it one of these? Few are listed to see that.
-bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole, const Machines&,
+bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
                     const RankGroup&);
 
 // A group as a machine of its own, numbered as its ranks come.

@@ -1,6 +1,4 @@
 // Whoever searches, each question is asked once, and what was found is kept.
-#include "library/build.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <thread>
 
 #include "ir/json.h"
+#include "jobs/library.h"
 
 namespace chorale {
 namespace {
@@ -54,10 +53,6 @@ class Building : public ::testing::Test {
                             ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".db";
   std::unique_ptr<AnswerFile> file_ = open_answers(path_, true);
   std::vector<LibraryQuestion> questions_ = {};
-  const Verifiers verifiers_ = {};  // nothing is taken, and no times are predicted
-  const Machines machines_ = {};
-  const AnswerVerifier answers_{verifiers_, machines_};
-  Keeper keeper_{*file_, answers_, verifiers_};
 };
 
 // Four questions by three threads, and again: now all are there, and nobody is asked.
@@ -69,12 +64,12 @@ TEST_F(Building, AsksEachOnce) {
     asked.push_back(question.topology.ranks);
     return found(question);
   };
-  const BuildReport first = build(keeper_, questions_, search, {.jobs = 3});
+  const BuildReport first = build_library(*file_, questions_, {.jobs = 3}, search);
   EXPECT_EQ(first.answered, 4);
   EXPECT_EQ(first.there, 0);
   EXPECT_THAT(asked, UnorderedElementsAre(2, 3, 4, 5));
   EXPECT_THAT(ranks_kept(), UnorderedElementsAre(2, 3, 4, 5));
-  const BuildReport second = build(keeper_, questions_, search);
+  const BuildReport second = build_library(*file_, questions_, {}, search);
   EXPECT_EQ(second.there, 4);
   EXPECT_EQ(second.answered, 0);
   EXPECT_EQ(asked.size(), 4u);
@@ -83,8 +78,8 @@ TEST_F(Building, AsksEachOnce) {
 // Why there is no answer is reported of each question; what was interrupted is not kept, since it would be
 // found instead of a search that can do better.
 TEST_F(Building, SaysWhatIsMissing) {
-  const BuildReport report =
-      build(keeper_, questions_, [](const LibraryQuestion& question, const std::function<bool()>&) {
+  const BuildReport report = build_library(
+      *file_, questions_, {}, [](const LibraryQuestion& question, const std::function<bool()>&) {
         if (question.topology.ranks == 2) return Searched{.why = "it died"};
         if (question.topology.ranks == 3) return Searched{};
         return found(question, question.topology.ranks == 4 ? Stopped::Interrupted : Stopped::No);
@@ -100,14 +95,13 @@ TEST_F(Building, SaysWhatIsMissing) {
 TEST_F(Building, StopsWhenItIsTold) {
   std::atomic<bool> stop = false;
   const BuildReport report =
-      build(keeper_, questions_,
-            [&](const LibraryQuestion& question, const std::function<bool()>& stopped) {
-              EXPECT_FALSE(stopped());
-              stop = true;
-              EXPECT_TRUE(stopped());
-              return found(question);
-            },
-            {.stop = &stop});
+      build_library(*file_, questions_, {.stop = &stop},
+                    [&](const LibraryQuestion& question, const std::function<bool()>& stopped) {
+                      EXPECT_FALSE(stopped());
+                      stop = true;
+                      EXPECT_TRUE(stopped());
+                      return found(question);
+                    });
   EXPECT_EQ(report.answered, 0);
   EXPECT_TRUE(report.failures.empty());
 }
@@ -115,13 +109,12 @@ TEST_F(Building, StopsWhenItIsTold) {
 // One search throws; the others see that it is over, and it is thrown where the build was asked for.
 TEST_F(Building, ThrowsWhatASearchThrows) {
   const auto build_it = [&] {
-    build(keeper_, questions_,
-          [](const LibraryQuestion& question, const std::function<bool()>& stopped) -> Searched {
-            if (question.topology.ranks == 2) throw std::runtime_error("no process can be started");
-            while (!stopped()) std::this_thread::yield();
-            return {};
-          },
-          {.jobs = 2});
+    build_library(*file_, questions_, {.jobs = 2},
+                  [](const LibraryQuestion& question, const std::function<bool()>& stopped) -> Searched {
+                    if (question.topology.ranks == 2) throw std::runtime_error("no process can be started");
+                    while (!stopped()) std::this_thread::yield();
+                    return {};
+                  });
   };
   EXPECT_THROW(build_it(), std::runtime_error);
   EXPECT_TRUE(ranks_kept().empty());

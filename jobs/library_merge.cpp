@@ -3,14 +3,16 @@
 // the same question: a claim is about all schedules of a machine and a collective with a number of chunks,
 // whatever search found it, and which points are proven follows from the claims alone. So the proven points
 // are computed again from all claims.
-#include "library/merge.h"
-
 #include <algorithm>
 
 #include "ir/error.h"
 #include "ir/json.h"
 #include "ir/renumbering.h"
 #include "ir/undominated.h"
+#include "jobs/library.h"
+#include "pareto/findings.h"
+#include "pareto/formulas.h"
+#include "pareto/optimality.h"
 
 namespace chorale {
 namespace {
@@ -47,7 +49,7 @@ Result without_times(Result result) {
 }
 
 // An answer to a question in one of the files.
-struct Found {
+struct FoundAnswer {
   std::size_t file = 0;
   StoredAnswer stored = {};
   Result result = {};
@@ -55,9 +57,9 @@ struct Found {
 
 // If one answer is complete, no other has a better schedule. Otherwise a refutation is not true, or a claim
 // that is not checked before; either would replace what is better.
-void require_agreement(const std::vector<Found>& found, const Found& best,
+void require_agreement(const std::vector<FoundAnswer>& found, const FoundAnswer& best,
                        const std::vector<std::string>& files) {
-  for (const Found& each : found)
+  for (const FoundAnswer& each : found)
     if (best.result.complete && !covers(best.result, each.result))
       throw InputError(files[best.file],
                        "an answer is called complete, and " + files[each.file] + " has a better schedule",
@@ -65,19 +67,18 @@ void require_agreement(const std::vector<Found>& found, const Found& best,
 }
 
 // The result, with the numbers of the best answer.
-Result renumbered_as(const Found& found, const Found& best, const Verifiers& verifiers,
-                     const std::string& where) {
+Result renumbered_as(const FoundAnswer& found, const FoundAnswer& best, const std::string& where) {
   const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
                                  inverse(renumbering_from_json(best.stored.numbering, where)));
   if (by == no_renumbering(best.result.topology)) return found.result;
-  return verifiers.verified_renumbering(found.result, by, best.result.topology, where);
+  return verified_renumbering(found.result, by, best.result.topology, where);
 }
 
 // Adds what the other one has beyond this one, of the same machine. Returns whether there was anything.
-bool join(Result& result, const Result& other, const Verifiers& verifiers) {
+bool join(Result& result, const Result& other) {
   bool more = false;
   for (const Claim& claim : other.claims) {
-    if (!verifiers.excludes_more(result.claims, claim)) continue;
+    if (!excludes_more(result.claims, claim)) continue;
     result.claims.push_back(claim);
     more = true;
   }
@@ -91,26 +92,26 @@ bool join(Result& result, const Result& other, const Verifiers& verifiers) {
 }
 
 // The best one with the additions of the others, marked anew; nullopt: there are none.
-std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
-                             const std::vector<std::string>& files, const Verifiers& verifiers) {
+std::optional<Result> joined(const std::vector<FoundAnswer>& found, const FoundAnswer& best,
+                             const std::vector<std::string>& files) {
   if (best.result.complete) return {};
   Result all = best.result;
   bool more = false;
-  for (const Found& each : found)
+  for (const FoundAnswer& each : found)
     if (&each != &best) {
-      const Result other = renumbered_as(each, best, verifiers, files[each.file] + ": an answer");
-      if (!join(all, other, verifiers)) continue;
+      const Result other = renumbered_as(each, best, files[each.file] + ": an answer");
+      if (!join(all, other)) continue;
       all.seconds += other.seconds;
       more = true;
     }
   if (!more) return {};
-  verifiers.finish(all);
+  finish_result(all);
   return all;
 }
 
 // Times refer to points by their numbers: they follow their schedules to the new numbers. Measurements of
 // MPI's own collective stay.
-void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
+void put_times(AnswerFile& into, const FoundAnswer& from, const Result& as_here, const Result& all) {
   // Of a point that the merged result does not have.
   constexpr int kGone = MeasuredTime::kOwn - 1;
   std::vector<int> now;
@@ -144,14 +145,14 @@ AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
 
 }  // namespace
 
-MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const AnswerVerifier& verifier,
-                  const Verifiers& verifiers, const std::atomic<bool>* stop) {
+MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
+                          const std::atomic<bool>* stop) {
   std::vector<std::unique_ptr<AnswerFile>> open;
   for (const std::string& file : files) open.push_back(open_answers(file, false));
   MergeReport report{.taken = std::vector<int>(files.size(), 0)};
   const auto read = [&](std::size_t file, const StoredAnswer& stored) {
-    report.unchecked += verifier.verified_answer(stored, files[file]).unchecked;
-    return Found{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
+    report.unchecked += verified_answer(stored, files[file]).unchecked;
+    return FoundAnswer{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
   };
   // A question is merged when the first file that has it is read; the files after it are asked for theirs
   // then.
@@ -161,18 +162,18 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
       if (report.cut) return;
       for (std::size_t before = 0; before < first; ++before)
         if (open[before]->answer(stored.question)) return;
-      std::vector<Found> found = {read(first, stored)};
+      std::vector<FoundAnswer> found = {read(first, stored)};
       for (std::size_t file = first + 1; file < files.size(); ++file)
         if (const auto other = open[file]->answer(stored.question)) found.push_back(read(file, *other));
-      const Found* best = &found.front();
-      for (const Found& each : found)
+      const FoundAnswer* best = &found.front();
+      for (const FoundAnswer& each : found)
         if (is_better(each.result, best->result)) best = &each;
       require_agreement(found, *best, files);
-      const auto like_best = [&](const Found& each) {
+      const auto like_best = [&](const FoundAnswer& each) {
         return each.stored.numbering == best->stored.numbering &&
                without_times(each.result) == without_times(best->result);
       };
-      const std::optional<Result> all = joined(found, *best, files, verifiers);
+      const std::optional<Result> all = joined(found, *best, files);
       StoredAnswer kept = best->stored;
       if (all) kept.answer = to_json(*all);
       // One transaction per question. Of several measurements of one point and size the last one put stays,
@@ -180,14 +181,13 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
       into.together([&] {
         into.put(kept);
         std::vector<std::int64_t> sizes;
-        for (const Found& each : found) {
+        for (const FoundAnswer& each : found) {
           for (const AnswerPlace& place : each.stored.places)
             into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
           for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
           for (const OwnTime& time : each.stored.own) into.put_own(stored.question, time);
           if (all) {
-            put_times(into, each, renumbered_as(each, *best, verifiers, files[each.file] + ": an answer"),
-                      *all);
+            put_times(into, each, renumbered_as(each, *best, files[each.file] + ": an answer"), *all);
             continue;
           }
           if (!like_best(each)) continue;  // times of other points
@@ -197,7 +197,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
         if (all) {
           std::ranges::sort(sizes);
           sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-          for (const PredictedTime& time : verifiers.predicted(*all, sizes))
+          for (const PredictedTime& time : predicted_times(*all, sizes))
             into.put_predicted(stored.question, time);
         }
         // Again, over those of the others: times of one answer were measured together.

@@ -6,8 +6,6 @@
 //
 // A place is a question by the names of a machine. It is made again: the machine by its name, the group in
 // it, the collective; in the numbers of the place that has to be what the question is about.
-#include "library/verified_answer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,12 +13,22 @@
 #include <filesystem>
 #include <sstream>
 
+#include "api/inputs.h"
+#include "api/machines.h"
+#include "api/report.h"
+#include "api/search.h"
+#include "cost/busbw.h"
 #include "graph/embedding.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/or_error.h"
 #include "ir/words.h"
-#include "library/groups.h"
+#include "jobs/library.h"
+#include "jobs/library_groups.h"
+#include "pareto/findings.h"
+#include "pareto/formulas.h"
+#include "pareto/optimality.h"
+#include "pareto/space_check.h"
 
 namespace chorale {
 namespace {
@@ -59,19 +67,17 @@ bool is_away(const std::string& spec) {
   return names_a_file(spec) && !std::filesystem::is_regular_file(spec, error);
 }
 
-}  // namespace
-
 // Reduces the result to what the other claims show. Returns the number of refutations. Wrong conclusions
 // would disappear with them, so they are checked before.
-int AnswerVerifier::leave_out_refutations(Result& result, const std::string& file) const {
+int leave_out_refutations(Result& result, const std::string& file) {
   const auto is_refutation = [](const Claim& claim) {
     return claim.certificate.kind == Certificate::Kind::Refutation;
   };
   if (std::ranges::none_of(result.claims, is_refutation)) return 0;
-  refuse(verifiers_.space_faults(result), file);
+  refuse(space_faults(result), file);
   const bool complete = result.complete;
   const auto refutations = std::erase_if(result.claims, is_refutation);
-  verifiers_.mark(result);
+  mark(result);
   if (complete && !result.complete) result.stopped = Stopped::Unchecked;
   return static_cast<int>(refutations);
 }
@@ -79,21 +85,20 @@ int AnswerVerifier::leave_out_refutations(Result& result, const std::string& fil
 // By the numbers of the question. `by` leads from the answer to the question's text, `asked` from the
 // caller's machine to it, so by and then the inverse of `asked` leads from the answer to the caller. Nothing
 // to do if they are equal, and links and limits are in one order as well.
-Result AnswerVerifier::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
-                                       const Topology* topology, const std::string& file) const {
+Result with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
+                       const Topology* topology, const std::string& file) {
   if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
   if (!is_renumberable(result.topology, result.collective)) return result;
   const Renumbering all = compose(by, inverse(asked));
   const bool same = all == no_renumbering(result.topology);
   Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);
-  if (!same || without_names(to) != result.topology)
-    return verifiers_.verified_renumbering(result, all, to, file);
+  if (!same || without_names(to) != result.topology) return verified_renumbering(result, all, to, file);
   result.topology = std::move(to);
   return result;
 }
 
-VerifiedAnswer AnswerVerifier::answer_as(const StoredAnswer& stored, const Renumbering& asked,
-                                         const Topology* topology, const std::string& file) const {
+VerifiedAnswer answer_as(const StoredAnswer& stored, const Renumbering& asked, const Topology* topology,
+                         const std::string& file) {
   VerifiedAnswer answer = verified_answer(stored, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
                                   asked, topology, file);
@@ -102,8 +107,8 @@ VerifiedAnswer AnswerVerifier::answer_as(const StoredAnswer& stored, const Renum
 
 // Of any ranks of the machine, in the order in which they are given. Options are the default ones: the
 // answers are found by their subject (is_about), whatever was allowed.
-LibraryQuestion AnswerVerifier::question_of_ranks(const AnswerPlace& asked) const {
-  const Topology whole = machines_.machine(asked.machine);
+LibraryQuestion question_of_ranks(const AnswerPlace& asked) {
+  const Topology whole = machine(asked.machine);
   std::vector<Rank> members;
   std::istringstream words(asked.members);
   for (Rank n = 0; words >> n;) {
@@ -115,21 +120,20 @@ LibraryQuestion AnswerVerifier::question_of_ranks(const AnswerPlace& asked) cons
   const Topology part = part_at(whole, members);
   LibraryQuestion question = library_question(
       part,
-      machines_.collective(asked.collective, part,
-                           is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt,
-                           ""),
+      collective(
+          asked.collective, part,
+          {.root = is_rooted(known_kind(asked.collective)) ? std::optional(asked.root) : std::nullopt}),
       {});
   question.topology.name = asked.machine;
   return question;
 }
 
 // The rows of a result that are stored for it.
-std::vector<std::string> AnswerVerifier::prediction_faults(const StoredAnswer& stored,
-                                                           const Result& result) const {
+std::vector<std::string> prediction_faults(const StoredAnswer& stored, const Result& result) {
   std::vector<std::string> faults;
   for (const PredictedTime& stated : stored.predicted) {
     const std::vector<PredictedTime> rows =
-        stated.bytes > 0 ? verifiers_.predicted(result, {stated.bytes}) : std::vector<PredictedTime>{};
+        stated.bytes > 0 ? predicted_times(result, {stated.bytes}) : std::vector<PredictedTime>{};
     if (rows.empty())
       faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", stated.bytes));
     else if (stated.point != rows[0].point || !same(stated.us, rows[0].us) ||
@@ -143,30 +147,16 @@ std::vector<std::string> AnswerVerifier::prediction_faults(const StoredAnswer& s
   return faults;
 }
 
-void AnswerVerifier::refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
-                                  const std::string& file) const {
-  const std::string wrong = place_fault(stored, result, place);
-  if (!wrong.empty())
-    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kSeeVerify);
-}
-
-std::string AnswerVerifier::place_fault(const StoredAnswer& stored, const Result& result,
-                                        const AnswerPlace& place) const {
-  const OrError<std::string> fault = read_or_error([&] { return misfit(stored, result, place); });
-  return fault ? *fault : fault.error().what();
-}
-
-// From the cheapest check to the most expensive: names, the group, the machine in the numbers of the place,
+// The same, but it throws for what cannot be read. From the cheapest check to the most expensive: names, the group, the machine in the numbers of the place,
 // its hosts.
-std::string AnswerVerifier::misfit(const StoredAnswer& stored, const Result& result,
-                                   const AnswerPlace& place) const {
+std::string misfit(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)
     return fmt::format("is of {} on {}, and the answer of {} on {}", place.collective,
                        counted(place.ranks, "rank"), name_of(asked), counted(asked.ranks, "rank"));
-  const Topology whole = machines_.machine(place.machine);
+  const Topology whole = machine(place.machine);
   const RankGroup members = ranks_in(place.members, whole.ranks);
-  if (members.empty() || !is_group_named(place.group, place.machine, whole, machines_, members))
+  if (members.empty() || !is_group_named(place.group, place.machine, whole, members))
     return fmt::format("ranks {} are none of the groups '{}'", place.members, place.group);
   const Topology part = group_of(whole, place.group, members);
   const Renumbering numbering = renumbering_from_json(place.numbering, "its numbering");
@@ -177,27 +167,53 @@ std::string AnswerVerifier::misfit(const StoredAnswer& stored, const Result& res
       order_at(asked.order, renumbering_from_json(stored.numbering, "the answer's numbering"), numbering);
   if (!is_about(stored.question, subject_of(part, here, numbering)))
     return "the answer is of another machine";
-  const AnswerPlace seen = seen_by(
-      stored, {.hosts = hosts_at(machines_.hosts(place.machine), members), .numbering = place.numbering});
+  const AnswerPlace seen =
+      seen_by(stored, {.hosts = hosts_at(hosts_of(place.machine), members), .numbering = place.numbering});
   return seen.hosts == place.hosts ? "" : "its ranks sit on other hosts";
 }
 
-VerifiedAnswer AnswerVerifier::verified_answer(const StoredAnswer& stored, const std::string& file) const {
+// Why the place does not ask the question of this answer; "": it does.
+std::string place_fault(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) {
+  const OrError<std::string> fault = read_or_error([&] { return misfit(stored, result, place); });
+  return fault ? *fault : fault.error().what();
+}
+
+void refuse_place(const StoredAnswer& stored, const Result& result, const AnswerPlace& place,
+                  const std::string& file) {
+  const std::string wrong = place_fault(stored, result, place);
+  if (!wrong.empty())
+    throw InputError(fmt::format("{}: {}, {}", file, place.machine, place.group), wrong, kSeeVerify);
+}
+
+}  // namespace
+
+// Sizes of a library are bytes of a block, since that is what a call knows; sizes of a report are of
+// messages. Sizes at which no point was timed are absent.
+std::vector<PredictedTime> predicted_times(const Result& result,
+                                           const std::vector<std::int64_t>& block_bytes) {
+  std::vector<PredictedTime> times;
+  const MessageShape message = message_shape(result.collective);
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t block : block_bytes) sizes.push_back(size_of_block(message, block));
+  for (const SizeRow& row : best_by_size(result, sizes))
+    times.push_back({.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
+  return times;
+}
+
+VerifiedAnswer verified_answer(const StoredAnswer& stored, const std::string& file) {
   VerifiedAnswer answer{
       .result = stored_result(stored, file), .measured = stored.measured, .own = stored.own};
   answer.unchecked = leave_out_refutations(answer.result, file);
-  refuse(verifiers_.check(answer.result, {}).faults, file);
+  refuse(check(answer.result).faults, file);
   return answer;
 }
 
-void AnswerVerifier::refuse_places(const StoredAnswer& stored, const Result& result,
-                                   const std::string& file) const {
+void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
   for (const AnswerPlace& place : stored.places)
     if (!is_away(place.machine)) refuse_place(stored, result, place, file);
 }
 
-VerifiedAnswer AnswerVerifier::answer_for(const StoredAnswer& stored, const AnswerPlace& place,
-                                          const std::string& file) const {
+VerifiedAnswer answer_for(const StoredAnswer& stored, const AnswerPlace& place, const std::string& file) {
   VerifiedAnswer answer = verified_answer(stored, file);
   refuse_place(stored, answer.result, place, file);
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
@@ -207,8 +223,8 @@ VerifiedAnswer AnswerVerifier::answer_for(const StoredAnswer& stored, const Answ
   return answer;
 }
 
-std::optional<VerifiedAnswer> AnswerVerifier::find(AnswerFile& file, const LibraryQuestion& question,
-                                                   const std::string& name) const {
+std::optional<VerifiedAnswer> find_answer(AnswerFile& file, const LibraryQuestion& question,
+                                          const std::string& name) {
   const std::optional<StoredAnswer> stored = file.answer(question.text);
   if (!stored) return {};
   VerifiedAnswer answer = answer_as(*stored, question.numbering, &question.topology, name);
@@ -231,7 +247,7 @@ void add(LibraryReport& all, const LibraryReport& more) {
   all.away.insert(all.away.end(), more.away.begin(), more.away.end());
 }
 
-LibraryReport AnswerVerifier::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
+LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits) {
   LibraryReport report{.places = static_cast<int>(stored.places.size()),
                        .predicted = static_cast<int>(stored.predicted.size()),
                        .measured = static_cast<int>(stored.measured.size() + stored.own.size())};
@@ -244,7 +260,7 @@ LibraryReport AnswerVerifier::verified(const StoredAnswer& stored, const SolveLi
     return report;
   }
   const Result& result = *read;
-  report.check = verifiers_.check(result, limits);
+  report.check = check(result, {.limits = limits});
   for (const AnswerPlace& place : stored.places)
     if (is_away(place.machine))
       report.away.push_back(place.machine);
@@ -256,9 +272,8 @@ LibraryReport AnswerVerifier::verified(const StoredAnswer& stored, const SolveLi
   return report;
 }
 
-std::vector<VerifiedAnswer> AnswerVerifier::all_at(AnswerFile& file, const std::string& name,
-                                                   const AnswerPlace& asked,
-                                                   std::optional<SumOrder::Kind> order) const {
+std::vector<VerifiedAnswer> results_at(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                       std::optional<SumOrder::Kind> order) {
   std::optional<LibraryQuestion> of_ranks;
   if (!asked.members.empty()) of_ranks = question_of_ranks(asked);
   std::vector<VerifiedAnswer> answers;

@@ -7,21 +7,22 @@
 // it relabelled and verified again.
 #pragma once
 
-#include <memory>
+#include <atomic>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/fields.h"
+#include "ir/files.h"
+#include "ir/named.h"
 #include "ir/report.h"
 #include "ir/search_options.h"
+#include "ir/sum_order.h"
 #include "library/answers.h"
-#include "library/build.h"
-#include "library/export.h"
-#include "library/merge.h"
 #include "library/question.h"
-#include "library/verified_answer.h"
 
 namespace chorale {
 
@@ -30,6 +31,21 @@ namespace chorale {
 // joined. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file,
                                                bool failures = false);
+
+// What was taken from a library: an answer to the question that it is stored for, with schedules and claims
+// that were verified as it was taken. Refutations were not, since that takes as long as a search: they are
+// left out, what rested on them is not called proven, and a result that was complete by them has
+// Stopped::Unchecked.
+struct VerifiedAnswer {
+  Result result = {};
+  int unchecked = 0;                        // refutations that were left out
+  std::vector<MeasuredTime> measured = {};  // which cannot be verified
+  std::vector<OwnTime> own = {};            // nor can these
+  std::vector<int> hosts = {};              // of the ranks at its place, if it was taken at one that has them
+};
+
+// What the fastest point takes, and no schedule less, for blocks of each size.
+std::vector<PredictedTime> predicted_times(const Result&, const std::vector<std::int64_t>& block_bytes);
 
 // As it was found. Throws InputError, that cites `file`, for an answer that is wrong.
 VerifiedAnswer verified_answer(const StoredAnswer&, const std::string& file);
@@ -43,6 +59,17 @@ std::optional<VerifiedAnswer> find_answer(AnswerFile&, const LibraryQuestion&, c
 // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would
 // be found instead of a search that can do better. Returns whether it did.
 bool keep_answer(AnswerFile&, const LibraryQuestion&, Result);
+
+// What `library verify` found of an answer, or of several.
+struct LibraryReport {
+  int answers = 1;
+  CheckReport check = {};  // of all, refutations too; faults of places and predictions are here as well
+  int places = 0;
+  int predicted = 0;                   // times, made again
+  int measured = 0;                    // times, which are taken as they are
+  std::vector<std::string> away = {};  // files of machines that are not here: their places were not checked
+};
+void add(LibraryReport& all, const LibraryReport& more);
 
 // Verifies what was stored from nothing: that the answer is one to this question, then as check() does; that
 // each place, by the machine of that name, asks this question; and that times are predicted as they would be
@@ -67,14 +94,74 @@ Report report_of(AnswerFile&, const std::string& name, bool by_size = false);
 // Adds that refutations were not checked, if there are any.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
-// What is in several files, in one that has nothing yet (library/merge.h).
+struct MergeReport {
+  int answers = 0;
+  int equal = 0;                // of them found in several files, the same but for times
+  int joined = 0;               // merged from several
+  std::vector<int> taken = {};  // by file, of the others
+  int unchecked = 0;            // refutations of all files, which are as they were
+  bool cut = false;             // by `stop`, before all was merged
+};
+
+// What is in several files, in one that has nothing yet. Of two answers the better one: what is complete;
+// what has schedules that others do not beat; what more is proven of; of equals the first. Unless that is
+// complete it gets what the others have more, schedules and claims, and what is proven is worked out anew.
+// Once `stop` is true (null: never) no question is begun.
+// Throws InputError for what verified_answer() does, and where one is complete by its claims and another has a
+// better schedule.
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
                           const std::atomic<bool>* stop = nullptr);
+
+// The outcome of the search of a question: its result, or the reason why there is none, in words.
+struct Searched {
+  std::optional<Result> result = {};
+  std::string why = {};
+};
+// Searches. Several are called at once, each by a thread of its own. May return at once when `stopped`. What
+// it throws ends the build.
+using Search = std::function<Searched(const LibraryQuestion&, const std::function<bool()>& stopped)>;
+
+struct LibraryBuildOptions {
+  int jobs = 1;                             // number of searches at once
+  const std::atomic<bool>* stop = nullptr;  // once set no search is begun, and none that ends is kept
+  std::function<void(int answered, int of)> progress = {};  // after each
+};
+
+struct BuildReport {
+  int there = 0, answered = 0;
+  std::vector<std::string> failures = {};  // of questions that were not answered, a line each
+};
 
 // Searches the questions without an answer, in this process or, if `search` is given, by that, and stores the
 // results.
 BuildReport build_library(AnswerFile&, const std::vector<LibraryQuestion>&, const LibraryBuildOptions& = {},
                           const Search& search = {});
+
+// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes
+// of messages (of the larger
+//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
+//   left out, and the next best takes its sizes.
+// Preload: the answers themselves, files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program
+// that chooses by size, and by what has failed of the machine where the library has answers after failures.
+// Times: what the library's algorithms and baselines should take at each size, and what was measured, as JSON
+// (docs/formats.md), of which files for other programs are made (python/chorale/tuning_files.py).
+// PipelinedTimes: also of trees with more chunks than the fewest.
+enum class ExportForm { Mscclpp, MscclXml, Preload, Mpi, Nccl, Times, PipelinedTimes };
+std::span<const Named<ExportForm>> export_forms();
+
+struct ExportQuestion {
+  AnswerPlace place = {.group = "all"};       // without its collective; several groups: "node,all"
+  std::vector<std::string> collectives = {};  // at least one
+  std::vector<std::int64_t> bytes = {};       // of messages, rising: where choices are made
+  std::optional<SumOrder::Kind> order = {};   // of sums: of all answers, those in that order
+  ExportForm form = ExportForm::Mscclpp;
+};
+
+struct Exported {
+  std::vector<NamedText> files = {};
+  std::vector<std::string> notes = {};  // what is left out, and why
+  int unchecked = 0;                    // refutations that were left out (VerifiedAnswer)
+};
 
 // What is in a library as others read it. `name` is what errors call the file. Throws InputError where there
 // is nothing to be written.
