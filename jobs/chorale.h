@@ -26,6 +26,7 @@
 #include "api/search.h"
 #include "api/tuning.h"
 #include "api/workload.h"
+#include "ir/byte_size.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"

@@ -5,7 +5,6 @@
 // Long work runs in a thread of its own (python/watched.h) with a flag that ends it. Ctrl-C, or a callback
 // that raises, sets the flag; what was found until then goes along with the exception (raise_again).
 #include <chorale/chorale.h>
-#include <chorale/ir/byte_size.h>
 
 #include <chrono>
 #include <cstring>

@@ -2,7 +2,6 @@
 // Python makes is written as text and read again, so that what the readers of files refuse is refused here,
 // in their words.
 #include <chorale/chorale.h>
-#include <chorale/ir/fields.h>
 
 #include <cmath>
 #include <iomanip>

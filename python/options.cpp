@@ -1,6 +1,5 @@
 // Options by their rows (ir/option.h): keywords with their defaults and ranges.
 #include <chorale/chorale.h>
-#include <chorale/ir/byte_size.h>
 
 #include "bindings.h"
 
