@@ -282,13 +282,10 @@ OrError<Compiled> try_compile(const Topology& topology, const Point& point, Targ
   };
   switch (target) {
     case Target::Mpi:
-      return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
-        return one(program, to_mpi_source(forms_of(topology, schedule, program, how, HUGE_VAL), how.name));
-      });
-    case Target::Nccl:
-      return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
-        return one(program, to_nccl_source(std::vector{SizedProgram{.program = program}}, how.name));
-      });
+    case Target::Nccl: {
+      const ReadyPoints alone{.topology = &topology, .points = {{&point, HUGE_VAL}}, .after = {{}}};
+      return try_compile(std::span(&alone, 1), target, options);
+    }
     // Thread blocks of a plan that do not wait for each other run concurrently, so no two chunks share
     // scratch.
     case Target::Mscclpp: {
@@ -387,8 +384,9 @@ OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
       from = up_to;
     }
   }
-  std::string name = fmt::format("{} on {}, {}", name_of(collective), whole.name,
-                                 counted(static_cast<std::ptrdiff_t>(algorithms), "algorithm"));
+  std::string name =
+      algorithms == 1 ? title(whole, *ready.front().points.front().point)
+                      : fmt::format("{} on {}, {} algorithms", name_of(collective), whole.name, algorithms);
   if (failures.size() > 1)
     name += fmt::format(", ready for {}", counted(std::ssize(failures) - 1, "failure"));
   compiled.files = {{.path = compiled.path,

@@ -15,7 +15,7 @@
 #include "cost/event_time.h"
 #include "cost/program_time.h"
 #include "ir/words.h"
-#include "pages/event_figure.h"
+#include "pages/figures.h"
 
 namespace chorale {
 namespace {

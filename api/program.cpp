@@ -12,7 +12,6 @@
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
-#include "ir/json.h"
 #include "runtime/block_executor.h"
 #include "runtime/elements.h"
 #include "runtime/peer_executor.h"

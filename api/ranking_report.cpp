@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostShownGroups = 2, kMostShownMembers = 6;
 
 // "{0, 16} {1, 17} ... (16 groups of 2)"
-std::string in_words(const DeviceGroups& groups) {
+std::string groups_in_words(const DeviceGroups& groups) {
   std::string text;
   for (std::size_t g = 0; g < groups.size() && g < kMostShownGroups; ++g) {
     text += g > 0 ? " {" : "{";
@@ -28,7 +28,7 @@ std::string in_words(const DeviceGroups& groups) {
 }
 
 // Between bytes and names of axes: "per device, summed over data and pipeline".
-const char* in_words(Goal goal) {
+const char* goal_in_words(Goal goal) {
   switch (goal) {
     case Goal::AllReduce:
       return "per device, summed over";
@@ -95,7 +95,7 @@ ReportTable communications_table(const Ranking& ranking) {
     std::vector<std::string> over;
     for (int axis : reduction.axes) over.push_back(job.axes[axis].name);
     table.rows.push_back({label_of(reduction), format_bytes(reduction.bytes),
-                          fmt::format("{} {}{}{}", in_words(reduction.goal), joined(over, " and "),
+                          fmt::format("{} {}{}{}", goal_in_words(reduction.goal), joined(over, " and "),
                                       reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
                                       after_in_words(job, reduction))});
   }
@@ -175,7 +175,7 @@ ReportTable steps_table(const Ranking& ranking, bool explain) {
         for (std::size_t i = 0; i < strategy.instructions.size(); ++i)
           add(m, which, to_text(strategy.instructions[i].instruction, reduction.levels),
               strategy.instructions[i],
-              i < strategy.lowered.size() ? in_words(strategy.lowered[i].groups) : "");
+              i < strategy.lowered.size() ? groups_in_words(strategy.lowered[i].groups) : "");
       }
     }
   for (std::vector<std::string>& row : table.rows)

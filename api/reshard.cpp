@@ -3,7 +3,6 @@
 // bound is computed beside the search, on a thread of its own.
 #include "api/reshard.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,12 +10,12 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <queue>
 #include <set>
 
 #include "api/search.h"
 #include "api/timed_stop.h"
 #include "construct/engine.h"
+#include "graph/paths.h"
 #include "ir/error.h"
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
@@ -137,32 +136,20 @@ class LinkBytes {
   std::vector<double> bytes_;
 };
 
-// The links of shortest paths from one rank (or the nearest of several): by rank the link that leads there.
-// Dijkstra, by the time of a byte over each link.
+// The links of shortest paths from one rank (or the nearest of several), by the time of a byte over each: by
+// rank the link that leads there.
 std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sources) {
-  std::vector<double> length(topology.ranks, std::numeric_limits<double>::infinity());
-  std::vector<LinkId> last(topology.ranks, -1);
   std::vector<std::vector<LinkId>> out(topology.ranks);
-  for (LinkId l = 0; l < static_cast<LinkId>(topology.links.size()); ++l)
-    out[topology.links[l].src].push_back(l);
-  // Entries are not removed when a shorter path is found; outdated ones are skipped as they are taken.
-  using Reached = std::pair<double, Rank>;
-  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> next;
-  for (const Rank r : sources) next.emplace(length[r] = 0, r);
-  while (!next.empty()) {
-    const auto [so_far, rank] = next.top();
-    next.pop();
-    if (so_far > length[rank]) continue;
-    for (const LinkId l : out[rank]) {
-      const Link& link = topology.links[l];
-      const double then = so_far + link.beta_us_per_byte / link.bandwidth;
-      if (then >= length[link.dst]) continue;
-      length[link.dst] = then;
-      last[link.dst] = l;
-      next.emplace(then, link.dst);
-    }
-  }
-  return last;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l) out[topology.links[l].src].push_back(l);
+  const double never = std::numeric_limits<double>::infinity();
+  return cheapest_paths(topology.ranks, sources, 0.0, never,
+                        [&](Rank n, double so_far, const auto& reach) {
+                          for (const LinkId l : out[n]) {
+                            const Link& link = topology.links[l];
+                            reach(link.dst, l, so_far + link.beta_us_per_byte / link.bandwidth);
+                          }
+                        })
+      .by;
 }
 
 // From the source to the rank; empty at a source.

@@ -18,7 +18,6 @@
 #include "cli/outcome.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/json.h"
 #include "ir/json_reader.h"
 #include "ir/shown.h"
 #include "ir/words.h"

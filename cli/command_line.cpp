@@ -6,7 +6,6 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/completion.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "ir/words.h"

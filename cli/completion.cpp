@@ -1,15 +1,12 @@
 // A shell asks `chorale __complete WORD...` when TAB is pressed, so that what completes is what this program
 // registers; the scripts pass the words on and fill in names of files. How a value completes follows from the
 // word that stands for it in the help, such as FILE, DIR or TOPOLOGY: these are a part of the interface.
-#include "cli/completion.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <span>
 
 #include "api/inputs.h"
 #include "cli/option_kinds.h"
-#include "ir/collective.h"
 #include "ir/words.h"
 
 namespace chorale {

@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <optional>
 #include <thread>
 #include <utility>
 

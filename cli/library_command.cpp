@@ -15,7 +15,6 @@
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/json.h"

@@ -17,10 +17,8 @@
 
 #include "api/compile.h"
 #include "api/inputs.h"
-#include "api/machines.h"
 #include "api/report.h"
 #include "api/work_folder.h"
-#include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/report.h"

@@ -52,9 +52,9 @@ class Heading {
   Text before_;
 };
 
-// When all options of a command are read. Its function is perform(), beside its options: it does the work and
-// returns the requested files, the text and the exit code; errors of the user throw InputError before anything
-// is written.
+// To be called when all options of a command are read. Its function is perform(), beside its options: it does
+// the work and returns the requested files, the text and the exit code; errors of the user throw InputError
+// before anything is written.
 template <typename Values>
 void accept(Invocation& parsed, const std::shared_ptr<Values>& values) {
   parsed.perform = [values](Supervisor& supervisor) { return perform(*values, supervisor); };
@@ -210,6 +210,11 @@ void transform_options(CLI::App&, Invocation& parsed);
 void compile_options(CLI::App&, Invocation& parsed);
 void tune_options(CLI::App&, Invocation& parsed);
 void completion_options(CLI::App&, Invocation& parsed);
+
+// Returns what fits in the place of the last word, a line each: "word<TAB>description" of commands and
+// options, "word" of values that are known by name; "<files>" and "<directories>" ask the shell for names.
+// The words are those after the name of the program.
+std::string completions(const CLI::App& program, const std::vector<std::string>& words);
 
 // Only one point of a result file.
 void only_point(CLI::App*, std::optional<int>& point);

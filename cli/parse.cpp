@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "ir/error.h"
-#include "ir/words.h"
 
 namespace chorale {
 namespace {

@@ -1,11 +1,10 @@
 // Question and outcome are files in a folder of their own, so that neither has a limit of a pipe or of a
-// command line. The outcome is a report, and files by name: how wide a terminal is, and how files are written,
-// is known here alone.
+// command line. The outcome is a report, and files by name: how wide a terminal is, and how files are
+// written, is known here alone.
 #include "cli/python_command.h"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
 #include "api/work_folder.h"
@@ -49,7 +48,7 @@ std::vector<std::string> texts(const JsonReader& json) {
   return all;
 }
 
-struct ReportFields {};  // lists are read element by element, as no codec of a file does
+struct ReportFields {};  // no form of its own: a list is its elements
 
 // {"refused": ...} or {"exit_code", "report", "notes", "errors", "files": [[path, name in the folder]]}.
 Outcome outcome_of(const JsonReader& json, const WorkFolder& folder, const std::string& html) {

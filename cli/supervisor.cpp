@@ -33,7 +33,7 @@
 #include <system_error>
 #include <utility>
 
-#include "ir/shown.h"
+#include "cli/launcher.h"
 #include "ir/words.h"
 
 namespace chorale {

@@ -14,7 +14,6 @@
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/report.h"
-#include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "api/inputs.h"
 #include "api/machines.h"
@@ -19,7 +18,7 @@
 #include "ir/ranking.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
-#include "pages/size_figure.h"
+#include "pages/figures.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

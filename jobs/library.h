@@ -106,9 +106,8 @@ struct MergeReport {
 // What is in several files, in one that has nothing yet. Of two answers the better one: what is complete;
 // what has schedules that others do not beat; what more is proven of; of equals the first. Unless that is
 // complete it gets what the others have more, schedules and claims, and what is proven is worked out anew.
-// Once `stop` is true (null: never) no question is begun.
-// Throws InputError for what verified_answer() does, and where one is complete by its claims and another has a
-// better schedule.
+// Once `stop` is true (null: never) no question is begun. Throws InputError for what
+// verified_answer() does, and where one is complete by its claims and another has a better schedule.
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
                           const std::atomic<bool>* stop = nullptr);
 

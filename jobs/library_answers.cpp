@@ -147,8 +147,8 @@ std::vector<std::string> prediction_faults(const StoredAnswer& stored, const Res
   return faults;
 }
 
-// The same, but it throws for what cannot be read. From the cheapest check to the most expensive: names, the group, the machine in the numbers of the place,
-// its hosts.
+// The same, but it throws for what cannot be read. From the cheapest check to the most
+// expensive: names, the group, the machine in the numbers of the place, its hosts.
 std::string misfit(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)

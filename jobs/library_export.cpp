@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 
+#include "api/compile.h"
 #include "api/search.h"
 #include "construct/baselines/classic.h"
 #include "cost/busbw.h"
@@ -58,7 +59,7 @@ std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::
 }
 
 // A target that cannot express an algorithm is not an error of an export: the reason is a note.
-void add(OrError<Compiled> made, Exported& exported) {
+void add_files(OrError<Compiled> made, Exported& exported) {
   if (!made) {
     exported.notes.emplace_back(made.error().what());
     return;
@@ -102,7 +103,7 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
     return at->second.empty();
   };
   for (const SizedChoice& each : choices(results, question.bytes, usable)) {
-    add(printed(each.choice, each.from, each.to), exported);
+    add_files(printed(each.choice, each.from, each.to), exported);
   }
 }
 
@@ -213,8 +214,8 @@ struct AnswerAfter {
 };
 
 // Entries of "torus:2x4 without link 0-1" for asked.machine "torus:2x4", by the names that specifications
-// give them (jobs/library_spec.cpp); only the group "all" has any. Where several answers are for one failure, the
-// first is taken.
+// give them (jobs/library_spec.cpp); only the group "all" has any. Where several answers are for one
+// failure, the first is taken.
 std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
                                        Exported& exported) {
   std::vector<AnswerAfter> answers;
@@ -269,7 +270,8 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
     ready.push_back(ready_points(results.back(), question.bytes));
     ready.back().after = std::move(each.failures);
   }
-  add(try_compile(ready, question.form == ExportForm::Nccl ? Target::Nccl : Target::Mpi,
+  add_files(
+      try_compile(ready, question.form == ExportForm::Nccl ? Target::Nccl : Target::Mpi,
                   {.name = fmt::format("{}_{}", file_stem(whole.front().topology, whole.front().collective),
                                        question.place.members.empty() ? question.place.group : "ranks")}),
       exported);

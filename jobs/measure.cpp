@@ -20,7 +20,7 @@
 #include "ir/error.h"
 #include "ir/words.h"
 #include "jobs/library.h"
-#include "library/own_algorithms.h"
+#include "library/question.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
 #include "semantics/verified.h"

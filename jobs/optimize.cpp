@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "api/library_model.h"
-#include "api/point_times.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "api/timed_stop.h"

@@ -13,7 +13,7 @@
 #include "ir/links_alone.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
-#include "pages/size_figure.h"
+#include "pages/figures.h"
 
 namespace chorale {
 

@@ -13,7 +13,6 @@
 #include <set>
 
 #include "cost/cost.h"
-#include "ir/group_collective.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/words.h"

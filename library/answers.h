@@ -42,7 +42,7 @@ struct MeasuredTime {
 };
 
 // How long an algorithm of an MPI library took that its settings forced, in place of the one that it chooses
-// by itself. The library and the algorithm are named as in library/own_algorithms.h.
+// by itself. The library and the algorithm are named as in library/question.h.
 struct OwnTime {
   std::string library = {};    // "ompi", "mpich"
   std::string algorithm = {};  // "recursive_doubling"

@@ -18,7 +18,6 @@
 #include "ir/links_alone.h"
 #include "ir/or_error.h"
 #include "ir/shown.h"
-#include "ir/sizes.h"
 #include "ir/words.h"
 #include "library/algorithms.h"
 #include "library/question.h"

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ir/collective_kind.h"
 #include "ir/renumbering.h"
 #include "ir/search_options.h"
 #include "library/answers.h"
@@ -59,5 +61,14 @@ LibraryQuestion library_question(const Topology&, const Collective&, const Front
 
 // The place with its hosts by ranks of the answer; given by ranks of its group. Throws InputError.
 AnswerPlace seen_by(const StoredAnswer&, AnswerPlace);
+
+// The algorithms of MPI libraries for a collective, by the names that their own settings have: those that
+// `library measure --own all` may force, and whose times a library may hold.
+
+// Of "ompi" (Open MPI's component tuned, 4.1 to 6), "mpich" (MPICH's MPIR layer, 4.0) or "ucc" (UCC's
+// tl/ucp).
+bool is_own_algorithm(std::string_view library, CollectiveKind, std::string_view name);
+// Is it for so many ranks?
+bool suits(std::string_view library, CollectiveKind, std::string_view name, int ranks);
 
 }  // namespace chorale

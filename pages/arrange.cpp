@@ -4,10 +4,103 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <numbers>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 namespace chorale {
+
+// Positions are in units: the width of a rank's circle with some air is one.
+double apart(const Spot& a, const Spot& b) {
+  return std::hypot(a.x - b.x, a.y - b.y);
+}
+
+// Neighbours on the circle are `spacing` apart: the chord of 2 pi / n is 2 r sin(pi / n).
+std::vector<Spot> circle_of(int nodes, double spacing) {
+  const double pi = std::numbers::pi;
+  const double radius = nodes < 2 ? 0 : spacing / 2 / std::sin(pi / nodes);
+  std::vector<Spot> spots;
+  const double first = nodes == 4 ? -pi / 4 : nodes == 2 ? -pi / 2 : 0;  // a square, and two side by side
+  for (int i = 0; i < nodes; ++i) {
+    const double angle = first + 2 * pi * i / nodes;
+    spots.push_back({.x = radius * std::sin(angle), .y = -radius * std::cos(angle)});
+  }
+  return spots;
+}
+
+// The closest two become one unit apart; pictures that are wider than that stay.
+void scale_to_unit(std::vector<Spot>& spots) {
+  double least = 1e300;
+  for (std::size_t a = 0; a < spots.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b) least = std::min(least, apart(spots[a], spots[b]));
+  if (least >= 1 || least <= 0) return;
+  for (Spot& s : spots) s = {.x = s.x / least * 1.0001, .y = s.y / least * 1.0001};
+}
+
+// The program is called and not its library: pages need no more to be built, a fault in it leaves a circle,
+// and the library loads Pango, Cairo and X11. A call takes some 30 ms and half a second at most. The graph is
+// in the command, as a here-document of numbers.
+
+namespace {
+
+constexpr std::size_t kMaxNodesLaidOut = 256, kMaxEdgesLaidOut = 8'000;
+constexpr long long kWorkPerPair = 500;  // 0.4 s for 256 nodes
+constexpr double kHeightLaidOut = 1.0;
+
+// In inches, which are units here. Stress majorization, then overlaps are removed (prism).
+std::string as_dot(const Graph& g, const std::vector<double>& widths) {
+  std::ostringstream text;
+  text << "graph {\nlayout=neato; overlap=prism; sep=0;\n"
+       << "node [shape=box, fixedsize=true, label=\"\", height=" << kHeightLaidOut << "]; edge [len=1.6];\n";
+  for (std::size_t n = 0; n < g.size(); ++n) text << n << " [width=" << widths[n] << "];\n";
+  for (std::size_t a = 0; a < g.size(); ++a)
+    for (const int b : g[a])
+      if (static_cast<int>(a) < b) text << a << " -- " << b << ";\n";
+  text << "}\n";
+  return text.str();
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, count);
+  pclose(pipe);
+  return text;
+}
+
+// Of lines "node 3 1.5 0.25 ...": its number, x, and y upwards. Nothing unless each node has one.
+std::optional<std::vector<Spot>> spots_in(const std::string& plain, std::size_t nodes) {
+  std::vector<Spot> spots(nodes);
+  std::istringstream lines(plain);
+  std::size_t count = 0, number = 0;
+  Spot at;
+  for (std::string line, word; std::getline(lines, line);)
+    if (std::istringstream words(line); words >> word && word == "node") {
+      if (!(words >> number >> at.x >> at.y) || number >= nodes) return std::nullopt;
+      spots[number] = {.x = at.x, .y = -at.y};
+      ++count;
+    }
+  return count == nodes ? std::optional(std::move(spots)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Spot> spread_out(const Graph& g, const std::vector<double>& widths, DrawingWork& work) {
+  std::size_t ends = 0;
+  for (const std::vector<int>& next : g) ends += next.size();
+  const auto pairs = static_cast<long long>(g.size() * g.size());
+  if (ends > 0 && ends / 2 <= kMaxEdgesLaidOut && g.size() <= kMaxNodesLaidOut &&
+      work.take(kWorkPerPair * pairs))
+    if (auto spots = spots_in(output_of("neato -Tplain 2>/dev/null <<'END'\n" + as_dot(g, widths) + "END\n"),
+                              g.size()))
+      return *std::move(spots);
+  return circle_of(static_cast<int>(g.size()), 0.35 + *std::ranges::max_element(widths));
+}
+
 namespace {
 
 constexpr int kLongestRow = 16;     // a longer line is folded

@@ -6,9 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "pages/graphviz.h"
+#include "pages/picture.h"
 
 namespace chorale {
+
+double apart(const Spot&, const Spot&);
+
+std::vector<Spot> circle_of(int nodes, double spacing);
+
+// Moves them away from each other, together, until the nearest two are one unit apart.
+void scale_to_unit(std::vector<Spot>&);
+
+// Simple and undirected: sorted neighbours of each node.
+using Graph = std::vector<std::vector<int>>;
+
+// Returns spots for nodes of the given widths, none on another: by the program `neato` (Graphviz) where it is
+// installed, for at most 256 nodes and 8,000 edges and where there is work for it; else round a circle.
+std::vector<Spot> spread_out(const Graph&, const std::vector<double>& widths, DrawingWork&);
 
 // An edge that goes round: drawn out of the picture at one node, and into it at the other.
 struct Wrap {

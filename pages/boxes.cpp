@@ -43,7 +43,7 @@ class BoxInside {
     const double mean = (left_ + right_) / 2, middle = (top_ + bottom_) / 2;
     for (Spot& s : spots_) s = {.x = s.x - mean, .y = s.y - middle};
     bounds();
-    // y grows downwards (spot.h): less is above.
+    // y grows downwards (pages/picture.h): less is above.
     const double ceiling = top_ - 1.35;
     const std::vector<double> x = evenly(left_, right_, switches.size(), 1.8);
     for (std::size_t i = 0; i < switches.size(); ++i) spots_.push_back({.x = x[i], .y = ceiling});

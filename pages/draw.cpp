@@ -2,8 +2,6 @@
 // machine with neither is arranged as the graph that it is; switches that are joined among themselves stand
 // above the ranks in layers, as a tree, or are laid out by Graphviz; boxes face each other, with what joins
 // them in between; one switch stands in the middle of its ranks.
-#include "pages/draw.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,8 +9,9 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "pages/graphviz.h"
-#include "pages/lines.h"
+#include "pages/arrange.h"
+#include "pages/picture.h"
+#include "pages/placed.h"
 
 namespace chorale {
 namespace {

@@ -16,8 +16,8 @@
 #include "ir/frontier.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
-#include "pages/draw.h"
 #include "pages/page.h"
+#include "pages/picture.h"
 #include "pages/timetable.h"
 #include "semantics/state.h"
 

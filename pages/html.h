@@ -9,7 +9,7 @@
 
 #include "ir/frontier.h"
 #include "ir/report.h"
-#include "pages/drawing_work.h"
+#include "pages/picture.h"
 
 namespace chorale {
 
@@ -22,7 +22,7 @@ struct PageNotes {
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};
   std::vector<std::string> proven_by = {};
-  // Shown first; of its figures the first: time and bus bandwidth over message size (size_figure.h).
+  // Shown first; of its figures the first: time and bus bandwidth over message size (figures.h).
   Report report = {};
 };
 

@@ -1,12 +1,12 @@
 // Links first become paths over lines, one line for each pair of nodes however many links use it; then lines
 // get their ends, as near to the other one as the node's width lets them; last those that would run over a
 // node are bent, by the least of a few bends that clears it, else by the one that comes nearest to that.
-#include "pages/lines.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
+
+#include "pages/placed.h"
 
 namespace chorale {
 namespace {

@@ -1,4 +1,4 @@
-// The machine, as pages/draw.h places it, and what moves over it.
+// The machine, as pages/picture.h places it, and what moves over it.
 const unit = 40;         // of the picture, in the SVG's own units
 const most_dots = 1500;  // in flight at once; beyond that, cables only change colour
 const machine = data.topology, picture = machine.picture;

@@ -26,7 +26,7 @@ function sums(column) {
   return spread(column).map(v => sum += v);
 }
 
-// A figure over message size (pages/size_figure.cpp). Where the page is too narrow for two panels side by side, they
+// A figure over message size (pages/figures.cpp). Where the page is too narrow for two panels side by side, they
 // stand below each other, and so do the keys of the legend.
 function figure_element(text) {
   const holder = element('div', undefined, 'figure');

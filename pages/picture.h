@@ -1,13 +1,52 @@
-// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's lines
-// leave its box; and for each link, over which lines it runs. All by structure: names give no shape.
+// A machine as it is drawn, and the work that drawing may take.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
-#include "pages/spot.h"
+#include "ir/topology.h"
 
 namespace chorale {
+
+// The work that a page may take, counted and not timed: what is drawn of a large result ends with it, and a
+// page that is made after a limit or Ctrl-C has nearly none left. Units are of some ten nanoseconds: a pair
+// of nodes in a layout, a node that a line may run over, a send that is looked at for a round.
+inline constexpr long long kMaxDrawingWork = 200'000'000;
+inline constexpr long long kMaxDrawingWorkOnceStopped = 2'000'000;  // small machines look as ever
+
+class DrawingWork {
+ public:
+  explicit DrawingWork(const std::atomic<bool>* stop = nullptr, long long most = kMaxDrawingWork,
+                       long long once_stopped = kMaxDrawingWorkOnceStopped)
+      : stop_(stop), left_(most), left_once_stopped_(once_stopped) {}
+
+  // Takes so much; false: there is less left, and the caller draws something simpler.
+  bool take(long long work) {
+    if (work > left()) return false;
+    left_ -= work;
+    if (is_stopped()) left_once_stopped_ -= work;
+    taken_ += work;
+    return true;
+  }
+  long long left() const { return is_stopped() && left_once_stopped_ < left_ ? left_once_stopped_ : left_; }
+  long long taken() const { return taken_; }
+
+ private:
+  bool is_stopped() const { return stop_ != nullptr && *stop_; }
+
+  const std::atomic<bool>* stop_;
+  long long left_, left_once_stopped_, taken_ = 0;
+};
+
+// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's lines
+// leave its box; and for each link, over which lines it runs. All by structure: names give no shape.
+//
+// x to the right, y down, in units. Two nodes are at least one unit apart.
+struct Spot {
+  double x = 0;
+  double y = 0;
+};
 
 struct PictureNode {
   enum class Kind { Rank, Switch, Nic };
@@ -44,5 +83,9 @@ struct Picture {
   std::vector<Box> boxes = {};
   double width = 0, height = 0;  // everything lies within, in units (arrange.h)
 };
+
+// Requires a topology without switches (flattened). The same topology always gets the same picture from the
+// same work; with too little its ranks stand in rows, and lines are straight.
+Picture picture_of(const Topology&, DrawingWork&);
 
 }  // namespace chorale

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/schedule.h"
-#include "pages/drawing_work.h"
+#include "pages/picture.h"
 
 namespace chorale {
 

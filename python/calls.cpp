@@ -7,7 +7,6 @@
 #include <chorale/chorale.h>
 
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <string>
 

@@ -3,7 +3,6 @@
 // in their words.
 #include <chorale/chorale.h>
 
-#include <cmath>
 #include <iomanip>
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "pages/draw.h"
+#include "pages/picture.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "pages/fabric.h"
+#include "pages/placed.h"
 #include "topology/builders.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

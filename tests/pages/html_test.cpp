@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "pages/draw.h"
+#include "pages/picture.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"

@@ -17,7 +17,7 @@ ALLOWED = {
     "the end of a program, which prints the error": {"cli/main.cpp": 2, "tensor/exchange/driver.h": 2},
     "the main thread ends before the watching one": {"cli/supervisor.cpp": 7},
     "a hang becomes the command's report": {
-        "cli/main.cpp": 1, "cli/program_command.cpp": 1},
+        "cli/main.cpp": 1, "cli/run_commands.cpp": 1},
     "what a library of others throws": {
         "cli/command_line.cpp": 2, "solvers/plugins/z3.cpp": 2, "python/bindings.h": 1,
         "python/calls.cpp": 1},

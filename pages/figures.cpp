@@ -1,7 +1,7 @@
 // Two panels over message size: time, both axes logarithmic, and bus bandwidth, whose axis begins at 0. A
 // curve breaks where a size has no time. Colours are those of the page's style where the figure is in one,
 // and have fallbacks after the comma where it is a file of its own; curves also differ by dashes, for print.
-#include "pages/size_figure.h"
+#include "pages/figures.h"
 
 #include <fmt/format.h>
 
@@ -60,19 +60,19 @@ std::string text_at(double x, double y, const std::string& anchor, const std::st
 }
 
 // A panel's axis of values: of times in powers of ten, of bandwidths from 0.
-struct Axis {
+struct FigureAxis {
   double low = 0, high = 1;  // as drawn: logarithms of times
   std::vector<std::pair<double, std::string>> ticks = {};
 };
 
 // From the power of ten at or below the least time to the one at or above the most, at least one decade.
-Axis axis_of_times(const SizeFigure& figure) {
+FigureAxis axis_of_times(const SizeFigure& figure) {
   double least = HUGE_VAL, most = 0;
   for (const SizeCurve& curve : figure.curves)
     for (const double us : curve.us)
       if (us > 0) least = std::min(least, us), most = std::max(most, us);
   if (most == 0) return {};
-  Axis axis{.low = std::floor(std::log10(least)), .high = std::ceil(std::log10(most))};
+  FigureAxis axis{.low = std::floor(std::log10(least)), .high = std::ceil(std::log10(most))};
   if (axis.low == axis.high) ++axis.high;
   for (double power = axis.low; power <= axis.high; ++power)
     axis.ticks.emplace_back(power, format_us(std::pow(10, power)));
@@ -95,14 +95,14 @@ double tick_of(double span) {
 }
 
 // From 0 to the first tick at or above the highest rate.
-Axis axis_of_rates(const SizeFigure& figure) {
+FigureAxis axis_of_rates(const SizeFigure& figure) {
   double most = 0;
   for (const SizeCurve& curve : figure.curves)
     for (std::size_t i = 0; i < curve.us.size(); ++i)
       if (curve.us[i] > 0) most = std::max(most, busbw(figure, curve, i, curve.us[i]));
   if (most == 0) return {};
   const double tick = tick_of(most);
-  Axis axis{.high = tick * std::ceil(most / tick)};
+  FigureAxis axis{.high = tick * std::ceil(most / tick)};
   for (int i = 0; i * tick <= axis.high * 1.001; ++i)
     axis.ticks.emplace_back(i * tick, fmt::format("{:g}", i * tick));
   return axis;
@@ -111,7 +111,7 @@ Axis axis_of_rates(const SizeFigure& figure) {
 // x is the logarithm of the size; y grows downwards in SVG, so values are subtracted from the bottom.
 class Panel {
  public:
-  Panel(const SizeFigure& figure, double left, Axis axis, bool rates)
+  Panel(const SizeFigure& figure, double left, FigureAxis axis, bool rates)
       : figure_(figure), left_(left), axis_(std::move(axis)), rates_(rates) {
     const auto& sizes = figure.message_bytes;
     low_ = std::log2(static_cast<double>(std::max<std::int64_t>(sizes.front(), 1)));
@@ -173,7 +173,7 @@ class Panel {
 
   const SizeFigure& figure_;
   const double left_;
-  const Axis axis_;
+  const FigureAxis axis_;
   const bool rates_;
   double low_ = 0, high_ = 1;  // logarithms of sizes
 };
@@ -212,6 +212,54 @@ std::string size_figure_svg(const SizeFigure& figure) {
          fmt::format("\n<title>{}</title>\n", as_markup(figure.title)) +
          R"svg(<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>)svg" + "\n<g>\n" + first +
          "</g>\n<g class=\"second\">\n" + second + "</g>\n" + legend + "</svg>\n";
+}
+
+// The critical path has the colour of what was found, all else that of busy links.
+
+namespace {
+
+constexpr double kRowHeight = 14, kNames = 90, kAxisWidth = 900, kAbove = 40, kEventMargin = 24;
+constexpr int kMarks = 6;
+
+std::string bar_svg(const EventBar& bar, double y, double per_us) {
+  const double begin = kNames + bar.begin_us * per_us, left = kNames + bar.left_us * per_us,
+               there = kNames + bar.there_us * per_us;
+  return fmt::format(
+      R"svg(<g><title>{}</title><rect x="{:.2f}" y="{:.1f}" width="{:.2f}" height="{:.0f}" style="fill:var({})"/><path d="M{:.2f} {:.1f}H{:.2f}" style="stroke:var({})" fill="none"/></g>
+)svg",
+      as_markup(bar.words), begin, y + 2, std::max(left - begin, 0.5), kRowHeight - 4,
+      bar.is_critical ? "--bound,#b3261e" : "--busy,#6d9be6", left, y + kRowHeight / 2, there,
+      bar.is_critical ? "--bound,#b3261e" : "--wire,#b4bdcb");
+}
+
+}  // namespace
+
+std::string event_figure_svg(const EventFigure& figure) {
+  const double per_us = kAxisWidth / figure.us;
+  const double height = kAbove + kRowHeight * static_cast<double>(figure.rows.size()) + kEventMargin;
+  std::string text = fmt::format(
+      R"svg(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" font-family="system-ui, sans-serif" font-size="11" role="img">
+<title>{2}</title>
+<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>
+)svg",
+      kNames + kAxisWidth + kEventMargin, height, as_markup(figure.title));
+  for (int i = 0; i <= kMarks; ++i) {
+    const double us = figure.us * i / kMarks, x = kNames + us * per_us;
+    text += fmt::format(
+        R"svg(<path d="M{0:.1f} {1}V{2}" style="stroke:var(--line,#d5dbe4)" fill="none"/><text x="{0:.1f}" y="{3}" text-anchor="middle" style="fill:var(--ink,#1c2330)">{4}</text>
+)svg",
+        x, kAbove, height - kEventMargin, kAbove - 10, format_us(us));
+  }
+  double y = kAbove;
+  for (const EventRow& row : figure.rows) {
+    text += fmt::format(
+        R"svg(<text x="{}" y="{:.1f}" text-anchor="end" style="fill:var(--ink,#1c2330)">{}</text>
+)svg",
+        kNames - 8, y + kRowHeight - 3, as_markup(row.name));
+    for (const EventBar& bar : row.bars) text += bar_svg(bar, y, per_us);
+    y += kRowHeight;
+  }
+  return text + "</svg>\n";
 }
 
 }  // namespace chorale
