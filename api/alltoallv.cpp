@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;  // of a block; of 512 ranks' together below 2^63
 // Ranks: a table has a number for each pair of them.
-constexpr int kMostCounted = 512;
+constexpr int kMaxRanksCounted = 512;
 
 // Commas and whitespace separate, in any mixture: "1,2", "1 2" and "1, 2" are the same row. Empty lines have
 // no numbers and are skipped by the caller.
@@ -62,9 +62,10 @@ ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
     const std::string where = fmt::format("{}:{}", file, ++line_number);
     const std::vector<std::int64_t> numbers = numbers_of(line, where);
     if (numbers.empty()) continue;
-    if (rows++ == 0) counts.ranks = static_cast<int>(std::min<std::size_t>(numbers.size(), kMostCounted + 1));
-    if (counts.ranks > kMostCounted)
-      throw InputError(where, fmt::format("has more than {} numbers", kMostCounted), "give fewer ranks");
+    if (rows++ == 0)
+      counts.ranks = static_cast<int>(std::min<std::size_t>(numbers.size(), kMaxRanksCounted + 1));
+    if (counts.ranks > kMaxRanksCounted)
+      throw InputError(where, fmt::format("has more than {} numbers", kMaxRanksCounted), "give fewer ranks");
     if (std::ssize(numbers) != counts.ranks || rows > counts.ranks)
       throw InputError(where,
                        fmt::format("has {} in row {}, the first row has {}",

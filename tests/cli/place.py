@@ -159,6 +159,7 @@ assert "h100:2: 16 devices; a call costs 6.5 us; axes data 2" in run("place", *a
 # Text, page, hierarchies, limits.
 text = run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G", "--explain", "--html", "p.html")
 assert "[[4 1] [1 16]]" in text and "bound by" in text and "node port" in text and "all 3 matrices priced" in text, text
+assert "3, tensor: 110 strategies of at most 5 instructions, " in " ".join(text.split()), text
 page = (work / "p.html").read_text()
 assert not re.search(r'(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest', page)
 assert json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])["matrices"] == 3
