@@ -27,8 +27,12 @@ function ordersText(matrix) {
 // What the command prints, but for the two tables that are drawn below.
 function showReport() {
   const {sentences, tables} = data.report;
-  $('report').append(...tables.filter(table => table.title === tables[0].title || table.title === 'Sizes').map(table_element),
-                     ...sentences.map(text => element('p', text)));
+  const shown = tables.filter(table => table.title === tables[0].title || table.title === 'Sizes').map(table => {
+    const scroll = element('div', undefined, 'scroll');
+    scroll.append(table_element(table));
+    return scroll;
+  });
+  $('report').append(...sentences.map(text => element('p', text)), ...shown);
 }
 
 function showMatrices() {
