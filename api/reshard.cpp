@@ -3,7 +3,6 @@
 // bound is computed beside the search, on a thread of its own.
 #include "api/reshard.h"
 
-
 #include <algorithm>
 #include <chrono>
 #include <future>

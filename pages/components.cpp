@@ -1,7 +1,5 @@
 // What a machine consists of for a drawing: its switches, found again from its limits (by cables,
 // or else by ports), and its boxes, the servers. Nodes are ranks first, then switches.
-#include "pages/placed.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>

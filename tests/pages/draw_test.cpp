@@ -1,5 +1,3 @@
-#include "pages/picture.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "pages/picture.h"
 #include "pages/placed.h"
 #include "topology/builders.h"
 #include "topology/machines.h"
