@@ -6,7 +6,6 @@
 
 #include "codegen/strategy_source.h"
 #include "ir/error.h"
-#include "placement/axis_sizes.h"
 #include "placement/check_ranking.h"
 #include "placement/place.h"
 #include "placement/present.h"

@@ -25,7 +25,7 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& = {})
 Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
 
 // The same, with the sizes of the axes chosen, too: those whose iteration takes the least time of all that a
-// device has room for (placement/axis_sizes.h).
+// device has room for (placement/place.h).
 Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
 
 // The placement that a job has today: the order of its axes ("data,tensor", or Megatron's "tensor-data"), or

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "bounds/cover.h"
+#include "bounds/cuts.h"
 #include "bounds/partition_climb.h"
 #include "ir/disjoint_sets.h"
 
@@ -241,14 +241,6 @@ class CutClimb {
   long long work_ = 0;
 };
 
-std::int64_t weight(const Topology& topology, const Prices& prices, LinkId l) {
-  std::int64_t sum = prices.links[l];
-  for (std::size_t z = 0; z < prices.limits.size(); ++z)
-    if (prices.limits[z] != 0 && std::ranges::binary_search(topology.limits[z].links, l))
-      sum += prices.limits[z];
-  return sum;
-}
-
 std::optional<PriceBound> cut(const Topology& topology, const std::vector<ChunkClass>& classes, bool sums,
                               const std::atomic<bool>* stop) {
   CutClimb climb(topology, classes, sums, stop);
@@ -256,17 +248,13 @@ std::optional<PriceBound> cut(const Topology& topology, const std::vector<ChunkC
   if (!set) return std::nullopt;
   const std::vector<bool> links = entering(topology, *set);
   Prices prices = cheapest_cover(topology, links);
-  PriceBound bound{.per_round = 0};
+  const std::vector<std::int64_t> weights = link_weights(topology, prices);
   std::int64_t least = INT64_MAX;
-  for (std::size_t l = 0; l < links.size(); ++l) {
-    bound.per_round += std::int64_t{prices.links[l]} * topology.links[l].bandwidth;
-    if (links[l]) least = std::min(least, weight(topology, prices, static_cast<LinkId>(l)));
-  }
-  for (std::size_t z = 0; z < prices.limits.size(); ++z)
-    bound.per_round += std::int64_t{prices.limits[z]} * topology.limits[z].bandwidth;
-  bound.owed = climb.entries(*set) * least;
-  bound.prices = {std::move(prices)};
-  return bound;
+  for (std::size_t l = 0; l < links.size(); ++l)
+    if (links[l]) least = std::min(least, weights[l]);
+  const std::int64_t per_round = paid_per_round(topology, prices);
+  return PriceBound{
+      .prices = {std::move(prices)}, .owed = climb.entries(*set) * least, .per_round = per_round};
 }
 
 }  // namespace

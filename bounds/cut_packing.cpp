@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "bounds/clp.h"
-#include "bounds/integer_prices.h"
+#include "bounds/demand.h"
 #include "bounds/partition_climb.h"
 #include "graph/max_flow.h"
 
@@ -328,8 +328,7 @@ class CutPacking {
       if (price[duals_.size() + k] > 0)
         shown.cuts.push_back({.price = price[duals_.size() + k], .until = cuts_[k].cut.until});
     for (int s = 0; s < steps_; ++s) {
-      Prices prices{.links = std::vector<int>(links_, 0),
-                    .limits = std::vector<int>(topology_.limits.size(), 0)};
+      Prices prices = no_prices(topology_);
       for (std::size_t z = 0; z < topology_.limits.size(); ++z) prices.limits[z] = price[z * steps_ + s];
       for (LinkId l = 0; l < links_; ++l) {
         long long owed = crosses(l) ? of_crossing : 0;

@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "bounds/demand.h"
+
 namespace chorale {
 namespace {
 
@@ -25,12 +27,7 @@ class Cutter {
     for (int s = 0; s < steps && !given.empty(); ++s)
       sum_.prices.push_back(given.size() == 1 ? given.front()
                                               : given[std::min<std::size_t>(s, given.size() - 1)]);
-    for (const Prices& prices : sum_.prices) {
-      std::vector<std::int64_t> w(prices.links.begin(), prices.links.end());
-      for (std::size_t z = 0; z < prices.limits.size(); ++z)
-        for (const LinkId l : topology.limits[z].links) w[l] += prices.limits[z];
-      weights_.push_back(std::move(w));
-    }
+    for (const Prices& prices : sum_.prices) weights_.push_back(link_weights(topology, prices));
   }
 
   std::optional<CutSum> made(int rounds) {

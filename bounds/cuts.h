@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bounds/demand.h"
+#include "ir/frontier.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -30,7 +31,7 @@ struct NetworkArc {
 // passes all of them, the nearest to its source first.
 //
 // What sends carry within bandwidths and limits is a flow here. A flow is such sends if limits are ports
-// (machine_colours.h), or come from switches, with a link for every route through them: what enters a limit
+// (colour_refinement.h), or come from switches, with a link for every route through them: what enters a limit
 // from one link may leave as another.
 struct CapacityNetwork {
   int nodes = 0;
@@ -52,5 +53,17 @@ std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkC
 // Nothing with shared limits, or if no chunk crosses. For machines for which flow programs are too large.
 std::optional<Prices> tightest_half_cut(const Topology&, const std::vector<ChunkClass>&,
                                         const std::atomic<bool>* stop = nullptr);
+
+// Returns those links that go between groups (by rank).
+std::vector<bool> crossing_links(const Topology&, const std::vector<int>& group);
+
+// Prices whose sum of bandwidth * price is the least for the least weight of these links, its own price and
+// those of the limits over it, which is 1 or, where the best are fractions, more.
+Prices cheapest_cover(const Topology&, const std::vector<bool>& links);
+
+// Returns what the links carry in a round at least, by link: shared limits are divided evenly among those of
+// these links that are under them (max-min fair, by bandwidth). Other links have 0. No more than a cover
+// pays, and without limits as much.
+std::vector<double> fair_shares(const Topology&, std::vector<bool> links);
 
 }  // namespace chorale

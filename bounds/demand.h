@@ -27,6 +27,13 @@ struct PriceBound {
   std::int64_t per_round = 1;
 };
 
+Prices no_prices(const Topology&);
+// What a send over each link pays: the link's price, and those of the limits over it.
+std::vector<std::int64_t> link_weights(const Topology&, const Prices&);
+// What prices charge for the bandwidth of a round; kMostPaid stands for all that is too large.
+std::int64_t paid_per_round(const Topology&, const Prices&);
+inline constexpr std::int64_t kMostPaid = std::int64_t{1} << 60;
+
 // The classes of a collective that does not combine, with post reduced to the ranks that need a chunk and
 // lack it; chunks that no rank needs are left out. By pre, then post.
 std::vector<ChunkClass> wanted_classes(const Collective&);
@@ -49,5 +56,11 @@ struct Payment {
 };
 std::optional<Payment> pay(const Topology&, const std::vector<ChunkClass>&, std::vector<Prices>, bool timed,
                            const Choice& choice);
+
+// Integer prices; only ratios between prices count. In the same ratios where the values are close to
+// fractions of small denominators, as duals of a vertex are; otherwise the nearest multiples of a millionth
+// of the highest. `values`: [step] -> the prices of links and then of limits, nonnegative up to rounding.
+// Empty if all are zero.
+std::vector<Prices> integer_prices(std::vector<std::vector<double>> values, int links);
 
 }  // namespace chorale

@@ -20,7 +20,7 @@
 #include <map>
 #include <numeric>
 
-#include "bounds/integer_prices.h"
+#include "bounds/demand.h"
 #include "graph/paths.h"
 
 namespace chorale {

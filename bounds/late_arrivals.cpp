@@ -104,13 +104,6 @@ class EntrySet {
   long long size_ = 0;
 };
 
-std::vector<long long> weights(const Topology& topology, const Prices& prices) {
-  std::vector<long long> w(prices.links.begin(), prices.links.end());
-  for (std::size_t z = 0; z < topology.limits.size(); ++z)
-    for (LinkId l : topology.limits[z].links) w[l] += prices.limits[z];
-  return w;
-}
-
 // Only what links into the set pay.
 Prices of_entries(const Topology& topology, const Prices& prices, const std::vector<bool>& inside) {
   const auto enters = [&](LinkId l) {
@@ -152,17 +145,13 @@ std::optional<LateArrivalBound> behind(const Topology& topology, const std::vect
   if (chunks == 0 || wanted < 2) return std::nullopt;
   LateArrivalBound bound{.group = std::vector<int>(inside.begin(), inside.end()),
                          .prices = of_entries(topology, prices, inside)};
-  const std::vector<long long> w = weights(topology, bound.prices);
-  long long least = std::numeric_limits<long long>::max();
+  const std::vector<std::int64_t> w = link_weights(topology, bound.prices);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (LinkId l = 0; l < std::ssize(topology.links); ++l)
     if (!inside[topology.links[l].src] && inside[topology.links[l].dst]) least = std::min(least, w[l]);
-  if (least < 1 || least == std::numeric_limits<long long>::max()) return std::nullopt;
-  Wide paid = 0;
-  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-    paid += Wide{bound.prices.links[l]} * topology.links[l].bandwidth;
-  for (std::size_t z = 0; z < topology.limits.size(); ++z)
-    paid += Wide{bound.prices.limits[z]} * topology.limits[z].bandwidth;
-  bound.rounds = rounds_for(Wide{least} * chunks * wanted, paid, wanted, EntrySet(topology, inside).spread());
+  if (least < 1 || least == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  bound.rounds = rounds_for(Wide{least} * chunks * wanted, paid_per_round(topology, bound.prices), wanted,
+                            EntrySet(topology, inside).spread());
   return bound;
 }
 
@@ -171,7 +160,7 @@ std::optional<LateArrivalBound> behind(const Topology& topology, const std::vect
 std::optional<LateArrivalBound> late_arrival_bound(const Topology& topology,
                                                    const std::vector<ChunkClass>& classes,
                                                    const Prices& prices) {
-  const std::vector<long long> w = weights(topology, prices);
+  const std::vector<std::int64_t> w = link_weights(topology, prices);
   std::vector<std::vector<Rank>> free_from(topology.ranks);
   for (LinkId l = 0; l < std::ssize(topology.links); ++l)
     if (w[l] == 0) free_from[topology.links[l].dst].push_back(topology.links[l].src);

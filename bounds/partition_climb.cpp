@@ -18,7 +18,7 @@
 #include <random>
 #include <set>
 
-#include "bounds/cover.h"
+#include "bounds/cuts.h"
 #include "graph/max_flow.h"
 
 namespace chorale {

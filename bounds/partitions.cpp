@@ -11,16 +11,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "bounds/cover.h"
 #include "bounds/cuts.h"
 #include "bounds/partition_climb.h"
 #include "graph/max_flow.h"
+#include "ir/disjoint_sets.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -45,7 +44,19 @@ namespace {
 // a fraction, and both sides are multiplied by its denominator. Cost: a minimum cut a rank for each guess,
 // and a network each, since the sink takes in all ranks that have not come yet.
 
-using Group = std::vector<int>;
+using Group = std::vector<int>;  // by rank
+
+// Ranks that links for which `joins` holds connect, through switches, too; groups are named by one of their
+// nodes.
+template <typename Joins>
+Group connected(const Topology& machine, const Joins& joins) {
+  DisjointSets joined(machine.ranks + machine.switches);
+  for (LinkId l = 0; l < std::ssize(machine.links); ++l)
+    if (joins(l)) joined.join(machine.links[l].src, machine.links[l].dst);
+  Group group;
+  for (Rank n = 0; n < machine.ranks; ++n) group.push_back(joined.find(n));
+  return group;
+}
 
 // A limit that is split off its rank as a node: what leaves through these links passes it first.
 struct OutPort {
@@ -67,6 +78,7 @@ class WeakestPartition {
     }
   }
 
+  // All that Newton's method meets, from single ranks to the weakest; groups are named by one of their ranks.
   std::vector<Group> run() {
     Group group(topology_.ranks);
     std::iota(group.begin(), group.end(), 0);
@@ -144,14 +156,7 @@ class WeakestPartition {
   std::vector<OutPort> ports_ = {};
 };
 
-// All that Newton's method meets, from single ranks to the weakest; groups are named by one of their ranks.
-std::vector<Group> weak_partitions(const Topology& topology) {
-  return WeakestPartition(topology).run();
-}
-
 constexpr int kMostRanksParted = 512;  // of the weakest partition: a few flows a rank
-
-using Group = std::vector<int>;  // by rank
 
 class PartitionSearch {
  public:
@@ -164,7 +169,7 @@ class PartitionSearch {
     consider(singletons);
     for (const Group& group : connected_by_fast_links()) consider(group);
     if (topology_.ranks <= kMostRanksParted && !stopped())
-      for (const Group& group : weak_partitions(topology_)) consider(group);
+      for (const Group& group : WeakestPartition(topology_).run()) consider(group);
     if (crossings_.has_wide_trees() && !weakest_is_best()) search();
     return std::move(best_);
   }
@@ -203,23 +208,8 @@ class PartitionSearch {
     std::set<Group> groups;
     // Nodes of a cluster come out of this: without the slow links between nodes, what is left connected are
     // the nodes.
-    for (int least : std::set<int>(speed.begin(), speed.end())) {
-      Group group(topology_.ranks);
-      std::iota(group.begin(), group.end(), 0);
-      for (bool changed = true; changed;) {
-        changed = false;
-        for (std::size_t l = 0; l < speed.size(); ++l) {
-          if (speed[l] < least) continue;
-          int& a = group[topology_.links[l].src];
-          int& b = group[topology_.links[l].dst];
-          if (a != b) {
-            a = b = std::min(a, b);
-            changed = true;
-          }
-        }
-      }
-      groups.insert(group);
-    }
+    for (int least : std::set<int>(speed.begin(), speed.end()))
+      groups.insert(connected(topology_, [&](LinkId l) { return speed[l] >= least; }));
     return groups;
   }
 
@@ -235,20 +225,9 @@ class PartitionSearch {
     return best_ ? static_cast<double>(best_->bound.owed) / static_cast<double>(best_->bound.per_round) : 0;
   }
 
-  std::int64_t budget_of(const Prices& prices) const {
-    std::int64_t sum = 0;
-    for (std::size_t l = 0; l < prices.links.size(); ++l)
-      sum += std::int64_t{prices.links[l]} * topology_.links[l].bandwidth;
-    for (std::size_t z = 0; z < prices.limits.size(); ++z)
-      sum += std::int64_t{prices.limits[z]} * topology_.limits[z].bandwidth;
-    return sum;
-  }
-
   // What a link between groups costs at least.
   std::int64_t least_crossing(const Prices& prices, const Group& group) const {
-    std::vector<std::int64_t> w(prices.links.begin(), prices.links.end());
-    for (std::size_t z = 0; z < prices.limits.size(); ++z)
-      for (LinkId l : topology_.limits[z].links) w[l] += prices.limits[z];
+    const std::vector<std::int64_t> w = link_weights(topology_, prices);
     std::int64_t least = INT32_MAX;
     for (std::size_t l = 0; l < w.size(); ++l)
       if (group[topology_.links[l].src] != group[topology_.links[l].dst]) least = std::min(least, w[l]);
@@ -263,8 +242,9 @@ class PartitionSearch {
     // First without prices: most partitions lose.
     if (best_ && static_cast<double>(crossing) < ratio() * least_budget(group)) return;
     const Prices prices = cheapest_cover(topology_, crossing_links(topology_, group));
-    found.bound = {
-        .prices = {prices}, .owed = crossing * least_crossing(prices, group), .per_round = budget_of(prices)};
+    found.bound = {.prices = {prices},
+                   .owed = crossing * least_crossing(prices, group),
+                   .per_round = paid_per_round(topology_, prices)};
     if (found.bound.per_round > 0 && (!best_ || stronger(found.bound, best_->bound)))
       best_ = std::move(found);
   }
@@ -306,8 +286,6 @@ std::optional<PartitionBound> best_partition(const Topology& topology, const Col
 // wider, and the bound weaker.
 namespace {
 
-using Groups = std::vector<int>;  // by rank
-
 constexpr int kMostRanks = 256;               // of a climb: each price is a flow for each group
 constexpr long long kClimbWork = 10'000'000;  // links and terminals examined
 
@@ -322,10 +300,8 @@ class FabricCuts {
   }
 
   // Prices such that what leaves a group pays, or with `into` what comes into one.
-  PriceBound cover(const Groups& groups, bool into) const {
-    PriceBound bound{.prices = {{.links = std::vector<int>(machine_.links.size(), 0),
-                                 .limits = std::vector<int>(machine_.limits.size(), 0)}},
-                     .per_round = 0};
+  PriceBound cover(const Group& groups, bool into) const {
+    PriceBound bound{.prices = {no_prices(machine_)}, .per_round = 0};
     Prices& prices = bound.prices.front();
     std::set<int> names(groups.begin(), groups.end());
     for (const int name : names) {
@@ -343,10 +319,7 @@ class FabricCuts {
         if (flow.in_cut(arcs[w])) (arc.link >= 0 ? prices.links[arc.link] : prices.limits[arc.limit]) = 1;
       }
     }
-    for (std::size_t l = 0; l < prices.links.size(); ++l)
-      bound.per_round += std::int64_t{prices.links[l]} * machine_.links[l].bandwidth;
-    for (std::size_t z = 0; z < prices.limits.size(); ++z)
-      bound.per_round += std::int64_t{prices.limits[z]} * machine_.limits[z].bandwidth;
+    bound.per_round = paid_per_round(machine_, prices);
     return bound;
   }
 
@@ -362,47 +335,23 @@ class FabricCuts {
   std::int64_t ample_ = 1;  // more than all links together
 };
 
-Groups renamed(const Groups& by_node, int ranks) {
-  std::map<int, int> names;
-  Groups groups;
-  for (Rank n = 0; n < ranks; ++n)
-    groups.push_back(names.try_emplace(by_node[n], static_cast<int>(names.size())).first->second);
-  return groups;
-}
-
-// Nodes that links for which `joins` holds connect.
-template <typename Joins>
-Groups connected(const Topology& machine, const Joins& joins) {
-  Groups by_node(machine.ranks + machine.switches);
-  std::iota(by_node.begin(), by_node.end(), 0);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t l = 0; l < machine.links.size(); ++l) {
-      int &a = by_node[machine.links[l].src], &b = by_node[machine.links[l].dst];
-      if (a == b || !joins(machine.links[l])) continue;
-      a = b = std::min(a, b);
-      changed = true;
-    }
-  }
-  return renamed(by_node, machine.ranks);
-}
-
 // Leaves, pods and so on: what switches of at most some distance from ranks join. And what fast links
 // connect.
-std::set<Groups> families(const Topology& machine) {
-  Groups alone(machine.ranks);
+std::set<Group> families(const Topology& machine) {
+  Group alone(machine.ranks);
   std::iota(alone.begin(), alone.end(), 0);
-  std::set<Groups> all = {alone};
+  std::set<Group> all = {alone};
   std::vector<Rank> ranks = alone;
   const std::vector<int> tier = hops(machine, ranks);
   for (int most = 1; most <= *std::ranges::max_element(tier); ++most)
-    all.insert(connected(machine, [&](const Link& link) {
+    all.insert(connected(machine, [&](LinkId l) {
+      const Link& link = machine.links[l];
       return tier[link.src] >= 0 && tier[link.dst] >= 0 && tier[link.src] <= most && tier[link.dst] <= most;
     }));
   std::set<int> widths;
   for (const Link& link : machine.links) widths.insert(link.bandwidth);
   for (const int least : widths)
-    all.insert(connected(machine, [&](const Link& link) { return link.bandwidth >= least; }));
+    all.insert(connected(machine, [&](LinkId l) { return machine.links[l].bandwidth >= least; }));
   return all;
 }
 
@@ -416,7 +365,7 @@ std::optional<PartitionBound> fabric_partition(const Topology& ways, const Colle
   const FabricCuts cuts(machine);
   const Crossings crossings(collective);
   std::optional<PartitionBound> best;
-  const auto consider = [&](const Groups& groups) {
+  const auto consider = [&](const Group& groups) {
     const std::int64_t owed = crossings.of(groups);
     for (const bool into : {false, true}) {
       if (owed == 0 || (stop != nullptr && *stop)) break;
@@ -427,7 +376,7 @@ std::optional<PartitionBound> fabric_partition(const Topology& ways, const Colle
     }
     return best ? static_cast<double>(best->bound.owed) / static_cast<double>(best->bound.per_round) : 0;
   };
-  for (const Groups& groups : families(machine)) consider(groups);
+  for (const Group& groups : families(machine)) consider(groups);
   if (ways.ranks <= kMostRanks && crossings.has_wide_trees())
     climb_partitions(ways, crossings, consider, {.work = kClimbWork, .stop = stop});
   return best;

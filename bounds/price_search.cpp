@@ -19,11 +19,11 @@
 #include <utility>
 
 #include "bounds/clp.h"
+#include "bounds/colour_refinement.h"
 #include "bounds/cut_climb.h"
 #include "bounds/cuts.h"
+#include "bounds/demand.h"
 #include "bounds/flow_lp.h"
-#include "bounds/integer_prices.h"
-#include "bounds/machine_colours.h"
 #include "bounds/timed_cuts.h"
 #include "graph/paths.h"
 
@@ -408,8 +408,9 @@ class PriceSearch {
 
   // Volume: every link costs the same.
   std::vector<Prices> even_prices() const {
-    return {{.links = std::vector<int>(topology_.links.size(), 1),
-             .limits = std::vector<int>(topology_.limits.size(), 0)}};
+    Prices even = no_prices(topology_);
+    std::ranges::fill(even.links, 1);
+    return {even};
   }
 
   const Topology& topology_;

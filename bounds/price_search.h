@@ -14,7 +14,7 @@
 
 namespace chorale {
 
-// Prices that are equal for links of one colour (machine_colours.h): the concurrent flow problem of a large
+// Prices that are equal for links of one colour (colour_refinement.h): the concurrent flow problem of a large
 // machine with few kinds of links.
 
 // Returns prices for any number of steps; empty where there are too many kinds of links. Requires classes

@@ -1,4 +1,4 @@
-// The machine is folded first: ranks of one colour as seen from the destination (machine_colours.h) become
+// The machine is folded first: ranks of one colour as seen from the destination (colour_refinement.h) become
 // one node, links and limits between them one arc with their bandwidths added up. A flow can be averaged over
 // a colour, so nothing is lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
 //
@@ -23,8 +23,8 @@
 #include <tuple>
 
 #include "bounds/clp.h"
-#include "bounds/integer_prices.h"
-#include "bounds/machine_colours.h"
+#include "bounds/colour_refinement.h"
+#include "bounds/demand.h"
 #include "graph/max_flow.h"
 #include "graph/paths.h"
 

@@ -27,7 +27,7 @@
 #include "construct/in_network.h"
 #include "construct/more_steps.h"
 #include "construct/sums.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 #include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/frontier.h"

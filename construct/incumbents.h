@@ -36,7 +36,7 @@ std::vector<Point> switch_incumbents(const Topology&, const Collective&,
                                      const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds);
 
 // Returns schedules of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
-// (graph/free_symmetries.h): the sends of one representative are found, and carried to all ranks. In as few
+// (graph/automorphisms.h): the sends of one representative are found, and carried to all ranks. In as few
 // steps as hops allow, and on tori and hypercubes in as few rounds as the bound of one chunk; half a second
 // for an Allgather of 1,024 ranks, five for one of 4,096. An Alltoall on another machine that is a product of
 // rows and columns is composed of theirs (construct/exact/product_alltoall.h). Otherwise as above.

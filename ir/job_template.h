@@ -1,5 +1,5 @@
 // A job whose axes have no sizes yet: what a device keeps, computes and communicates, as formulas over the
-// sizes. "16 * parameters / (tensor * pipeline)". Placement chooses the sizes (placement/axis_sizes.h).
+// sizes. "16 * parameters / (tensor * pipeline)". Placement chooses the sizes (placement/place.h).
 #pragma once
 
 #include <string>

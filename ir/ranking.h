@@ -124,7 +124,7 @@ struct Ranking {
   // the conditions or not.
   std::optional<RankedMatrix> present = {};
   double seconds = 0;
-  // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else
+  // Where sizes were chosen (placement/place.h), best first: the job is that with the first ones. Else
   // none.
   std::vector<RankedSizes> sizes = {};
   SizeChoices size_choices = {};

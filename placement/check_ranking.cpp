@@ -14,7 +14,6 @@
 
 #include "ir/words.h"
 #include "placement/matrices.h"
-#include "placement/own_strategy.h"
 #include "placement/place.h"
 #include "placement/reduction_price.h"
 #include "placement/synthesis_hierarchy.h"

@@ -13,7 +13,6 @@
 #include <stdexcept>
 
 #include "encoder/strategy_encoding.h"
-#include "encoder/strategy_smt_encoding.h"
 #include "placement/matrices.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"

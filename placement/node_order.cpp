@@ -41,7 +41,7 @@ bool takes_less(const OrderTime& a, const OrderTime& b) {
 }
 
 // Digits of a mixed-radix number, the slowest first: an axis, and a factor of it.
-struct Digit {
+struct MeshDigit {
   int axis = 0, base = 2;
 };
 
@@ -59,7 +59,7 @@ std::vector<std::vector<int>> prime_factors(const NodeMesh& mesh) {
 // Interleavings of the axes' digit sequences: (a1 a2) and (b1) give a1 a2 b1, a1 b1 a2, b1 a1 a2. Each is
 // a way to cut the mesh into boxes within boxes, which the switches then take.
 void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::size_t>& used,
-              std::vector<Digit>& digits, std::vector<std::vector<Digit>>& all) {
+              std::vector<MeshDigit>& digits, std::vector<std::vector<MeshDigit>>& all) {
   if (all.size() >= kMostNestings) return;
   bool is_end = true;
   for (std::size_t a = 0; a < factors.size(); ++a) {
@@ -75,7 +75,7 @@ void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::siz
 
 // The nodes of the mesh in the order in which the digits count, the last digit the fastest. Digits of one
 // axis make up its coordinate; two axes of 4 as a1 b1 a2 b2 go through 2 x 2 tiles.
-std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<Digit>& digits) {
+std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<MeshDigit>& digits) {
   std::vector<int> nodes(mesh.nodes);
   for (int i = 0; i < mesh.nodes; ++i) {
     std::vector<int> at(mesh.sizes.size(), 0), scale(mesh.sizes.size(), 1);
@@ -120,14 +120,14 @@ struct OrderCandidate {
 
 // Every nesting on every order of leaves, a few thousand at most (kMostNestings), by their times.
 std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
-  std::vector<std::vector<Digit>> all;
-  std::vector<Digit> digits;
+  std::vector<std::vector<MeshDigit>> all;
+  std::vector<MeshDigit> digits;
   const std::vector<std::vector<int>> factors = prime_factors(mesh);
   std::vector<std::size_t> used(factors.size(), 0);
   nestings(factors, used, digits, all);
   std::vector<OrderCandidate> found;
   for (const std::vector<int>& order : leaf_orders(tree))
-    for (const std::vector<Digit>& each : all) {
+    for (const std::vector<MeshDigit>& each : all) {
       const std::vector<int> nodes = nodes_along(mesh, each);
       LeafOfNode leaves(mesh.nodes, -1);
       std::size_t next = 0;

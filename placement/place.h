@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cost/simulator.h"
+#include "ir/job_template.h"
 #include "ir/place_options.h"
 #include "placement/engines.h"
 #include "placement/strategy_space.h"
@@ -26,5 +27,12 @@ Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&, Strat
 // the hierarchy has none.
 ReductionRanking rank_strategies(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&,
                                  const PlaceOptions&);
+
+// The ranking of the job with the best sizes, by the time of computation plus communication of an iteration,
+// one after the other. Ranking::sizes has the `top` best sizes; all that fit were placed and priced, unless
+// options.progress ended it (its arguments count sizes, not matrices). A fixed size of the template stays.
+// Throws InputError if no sizes multiply to the number of devices and obey all conditions, with the condition
+// that forbids the last of them.
+Ranking rank_sizes(const Hierarchy&, const JobTemplate&, const PlaceOptions&);
 
 }  // namespace chorale

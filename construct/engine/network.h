@@ -34,7 +34,7 @@ class LinkOrbits {
     bool operator==(const Share&) const = default;
   };
 
-  // `group`: permutations of ranks, the identity first (graph/free_symmetries.h); it and the machine must
+  // `group`: permutations of ranks, the identity first (graph/automorphisms.h); it and the machine must
   // outlive this.
   LinkOrbits(const Topology&, const std::vector<std::vector<Rank>>& group);
 
@@ -104,7 +104,7 @@ class Network {
 
   // Requires a topology without switches, which must outlive this.
   explicit Network(const Topology&);
-  // Up to a group of symmetries (graph/free_symmetries.h). Nothing where links of different orbits take
+  // Up to a group of symmetries (graph/automorphisms.h). Nothing where links of different orbits take
   // unequal parts of a limit.
   static std::optional<Network> up_to(const Topology&, std::vector<std::vector<Rank>> group);
 

@@ -10,7 +10,7 @@
 
 #include "construct/engine/jobs.h"
 #include "construct/engine/solved_question.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 
 namespace chorale {
 namespace {

@@ -34,7 +34,7 @@
 #include "construct/engine/spreading.h"
 #include "construct/engine/timed_load.h"
 #include "construct/engine/work_budget.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 
 namespace chorale {
 namespace {

@@ -38,7 +38,7 @@ struct Pick {  // at the representative to which the link leads, and so at all o
 
 class QuotientInstance {
  public:
-  // `group`: permutations of ranks, the identity first (graph/free_symmetries.h). More than the identity only
+  // `group`: permutations of ranks, the identity first (graph/automorphisms.h). More than the identity only
   // for an Allgather. Requires a collective that copies, whose destinations can all be reached.
   QuotientInstance(const Topology&, const Collective&, std::vector<std::vector<Rank>> group);
   QuotientInstance(const QuotientInstance&) = delete;

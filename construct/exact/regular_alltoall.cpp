@@ -11,7 +11,7 @@
 
 #include "construct/engine/network.h"
 #include "construct/engine/solved_question.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 #include "graph/max_flow.h"
 
 namespace chorale {

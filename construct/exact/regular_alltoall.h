@@ -24,7 +24,7 @@ std::optional<std::vector<std::vector<int>>> edge_colours(std::vector<std::vecto
 
 // Returns schedules by shortest paths, in the steps that hops allow, without a search: on rings, tori and
 // hypercubes of any size. One schedule; none of other collectives, where the group of
-// graph/free_symmetries.h is smaller, where links share capacities, where a rank cannot be reached, or when
+// graph/automorphisms.h is smaller, where links share capacities, where a rank cannot be reached, or when
 // stopped.
 std::vector<Schedule> regular_alltoall(const Topology&, const Collective&,
                                        const std::atomic<bool>* stop = nullptr);

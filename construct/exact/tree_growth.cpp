@@ -27,7 +27,7 @@
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
 #include "construct/exact/quotient_instance.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 #include "graph/max_flow.h"
 
 namespace chorale {

@@ -17,13 +17,11 @@
 #include <vector>
 
 #include "tensor/exchange/blas.h"
-#include "tensor/exchange/boxes.h"
 #include "tensor/exchange/counted.h"
 #include "tensor/exchange/exchange.h"
 #include "tensor/exchange/overlap.h"
 #include "tensor/exchange/parts.h"
 #include "tensor/exchange/rows.h"
-#include "tensor/exchange/slices.h"
 
 namespace chorale {
 

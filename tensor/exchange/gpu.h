@@ -29,7 +29,6 @@
 #include "tensor/exchange/overlap.h"
 #include "tensor/exchange/parts.h"
 #include "tensor/exchange/rows.h"
-#include "tensor/exchange/slices.h"
 
 namespace chorale {
 

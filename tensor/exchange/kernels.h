@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "tensor/exchange/blas.h"
-#include "tensor/exchange/boxes.h"
 #include "tensor/exchange/fused_block.h"
 #include "tensor/exchange/pack.h"
 #include "tensor/exchange/parts.h"

@@ -79,4 +79,101 @@ struct HostRows {
   }
 };
 
+// A box of elements: how long it is, and how far it is from one to the next, where they come from and go to,
+// by dimension.
+struct ElementBox {
+  static constexpr int kMost = 8;
+  int dims = 0;
+  std::int64_t elements = 1, from_first = 0, to_first = 0;
+  std::int64_t sides[kMost] = {}, from[kMost] = {}, to[kMost] = {};
+
+  CHORALE_DEVICE std::int64_t from_at(std::int64_t e) const { return at(from, from_first, e); }
+  CHORALE_DEVICE std::int64_t to_at(std::int64_t e) const { return at(to, to_first, e); }
+
+ private:
+  CHORALE_DEVICE std::int64_t at(const std::int64_t* steps, std::int64_t place, std::int64_t e) const {
+    for (int d = dims; d-- > 0;) {
+      place += e % sides[d] * steps[d];
+      e /= sides[d];
+    }
+    return place;
+  }
+};
+
+inline Sides steps_of(const Sides& sides) {
+  Sides steps(sides.size(), 1);
+  for (std::size_t d = sides.size(); d-- > 1;) steps[d - 1] = steps[d] * sides[d];
+  return steps;
+}
+inline ElementBox box_of(const Sides& sides, const Sides& from, const Sides& to) {
+  ElementBox box;
+  box.dims = static_cast<int>(sides.size());
+  box.elements = product(sides);
+  std::copy(sides.begin(), sides.end(), box.sides);
+  std::copy(from.begin(), from.end(), box.from);
+  std::copy(to.begin(), to.end(), box.to);
+  return box;
+}
+
+// With two dimensions exchanged.
+inline ElementBox transposed_box(const Share& to, const Share& from, std::size_t a, std::size_t b) {
+  Sides steps = steps_of(from.own());
+  std::swap(steps[a], steps[b]);
+  return box_of(to.own(), steps, steps_of(to.own()));
+}
+// What begins there along a dimension, and is as long as the result.
+inline ElementBox narrowed_box(const Share& to, const Share& from, std::size_t dim, std::int64_t begin) {
+  ElementBox box = box_of(to.own(), steps_of(from.own()), steps_of(to.own()));
+  box.from_first = begin * box.from[dim];
+  return box;
+}
+// All of a tensor, to where it begins along a dimension of the result.
+inline ElementBox placed_box(const Share& to, const Share& from, std::size_t dim, std::int64_t begin) {
+  ElementBox box = box_of(from.own(), steps_of(from.own()), steps_of(to.own()));
+  box.to_first = begin * box.to[dim];
+  return box;
+}
+
+// Of a host.
+struct HostBoxes {
+  template <typename T>
+  static void copy_box(T* to, const T* from, const ElementBox& box) {
+    if (box.elements == 0) return;
+    const int last = box.dims - 1;
+    const std::int64_t run = box.dims == 0 ? 1 : box.sides[last];
+    const std::int64_t step = box.dims == 0 ? 1 : box.from[last], to_step = box.dims == 0 ? 1 : box.to[last];
+    for (std::int64_t e = 0; e < box.elements; e += run) {
+      const T* const a = from + box.from_at(e);
+      T* const b = to + box.to_at(e);
+      if (step == 1 && to_step == 1)
+        std::copy_n(a, run, b);
+      else
+        for (std::int64_t i = 0; i < run; ++i) b[i * to_step] = a[i * step];
+    }
+  }
+
+  // Rows by their numbers, of a tensor that has so many; zeros for numbers that no row has.
+  template <typename T>
+  static void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                          std::int64_t rows, std::int64_t length) {
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows)
+        std::copy_n(from + numbers[k] * length, length, to + k * length);
+      else
+        std::fill_n(to + k * length, length, rounded_to<T>(0.0f));
+  }
+  // Rows added to those of their numbers, one after the other; those of other numbers are left out.
+  template <typename T>
+  static void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                           std::int64_t rows, std::int64_t length) {
+    std::fill_n(to, rows * length, rounded_to<T>(0.0f));
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (numbers[k] < 0 || numbers[k] >= rows) continue;
+      T* const row = to + numbers[k] * length;
+      for (std::int64_t i = 0; i < length; ++i)
+        row[i] = combined<Combination::Sum>(row[i], from[k * length + i]);
+    }
+  }
+};
+
 }  // namespace chorale

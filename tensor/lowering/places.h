@@ -9,14 +9,54 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/or_error.h"
+#include "ir/program.h"
+#include "ir/step_rows.h"
+#include "ir/verified.h"
 #include "tensor/language/execution.h"
-#include "tensor/lowering/algorithms.h"
-#include "tensor/lowering/exchange_tables.h"
+#include "tensor/language/workload.h"
 #include "tensor/lowering/loop_contents.h"
 #include "tensor/lowering/stages.h"
 
 namespace chorale {
+
+// A program as rows for blocks of any length (ir/step_table.h): the block of each message and each sum, what
+// may be lent, the results that need not be stored, and where a function that follows sums is applied.
+struct ExchangeRows {
+  StepRows steps = {};
+  // Whether no message is received into memory that the input and the output of a rank share (its own block
+  // of an Allgather, the root's vector of a Broadcast).
+  bool in_place = false;
+};
+
+// With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there
+// for the first time: by the operation that completes it, or, where another rank completes it, as it is
+// received. An error where the program is in place, its ranks may end with different bits, or its
+// kind has no such rank.
+OrError<ExchangeRows> exchange_rows(const std::string& where, const Verified<Program>&, bool applies);
+
+// How a communication of the workload is done: a lowered program that performs the collective.
+struct WorkloadAlgorithm {
+  std::string operation = {};  // name, in the workload
+  Verified<Program> program;
+};
+
+// The collective that a communication is, and the inverse; Send and AllToAllV have none. Requires an argument
+// that has a counterpart.
+CollectiveKind collective_of(OperationKind);
+OperationKind operation_of(CollectiveKind);
+
+// The collective that the algorithm of a communication has to perform, with one chunk per block: AllReduce
+// allreduce, ReduceScatter reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with
+// their root), AllToAll alltoall; among the ranks of its scope. Send and AllToAllV need none, and have no
+// row.
+struct NeededCollective {
+  std::string operation = {};
+  Collective collective = {};
+  Scope scope = Scope::World;
+};
+std::vector<NeededCollective> needed_collectives(const Workload&);
 
 class WorkloadPlaces : public LoopSurroundings {
  public:

@@ -126,7 +126,7 @@ std::string StepPrinter::reduction(const Operation& op) const {
       op.operands[0], op.dims[0]);
 }
 
-// Operations that move elements of what a rank has (exchange/boxes.h).
+// Operations that move elements of what a rank has (exchange/rows.h).
 
 // All of them are local: layouts are such that a rank has what its part of the result needs. A rank without a
 // part does nothing. Transposes, narrowings and concatenations are boxes of elements, each a place and a

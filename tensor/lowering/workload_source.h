@@ -19,7 +19,7 @@
 #include "ir/or_error.h"
 #include "tensor/language/execution.h"
 #include "tensor/language/workload.h"
-#include "tensor/lowering/algorithms.h"
+#include "tensor/lowering/places.h"
 
 namespace chorale {
 

@@ -1,6 +1,6 @@
 // Tunes a program: explores all schedules that transformations lead to (transformations/moves.h), breadth
 // first, each with the time that it takes by the model (price.h), carried out as is best by it; measures the
-// best ones, if the caller can measure, with these and with other settings (settings.h). Pointwise operations
+// best ones, if the caller can measure, with these and with other settings (price.h). Pointwise operations
 // are fused before anything else, so that what is explored stays small (Jangda et al., section 3.5). The
 // program as it was given is always among the candidates.
 #pragma once
@@ -15,7 +15,6 @@
 #include "ir/files.h"
 #include "tensor/language/workload.h"
 #include "tensor/tuner/price.h"
-#include "tensor/tuner/settings.h"
 
 namespace chorale {
 

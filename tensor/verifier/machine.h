@@ -11,7 +11,6 @@
 
 #include "tensor/language/workload.h"
 #include "tensor/verifier/elements.h"
-#include "tensor/verifier/numbers.h"
 
 namespace chorale {
 

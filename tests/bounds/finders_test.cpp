@@ -7,11 +7,9 @@
 
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
-#include "bounds/cover.h"
 #include "bounds/cuts.h"
+#include "bounds/demand.h"
 #include "bounds/flow_lp.h"
-#include "bounds/integer_prices.h"
-#include "bounds/machine_colours.h"
 #include "bounds/partitions.h"
 #include "graph/max_flow.h"
 #include "tests/bounds/machines.h"

@@ -4,10 +4,10 @@
 
 #include <random>
 
+#include "bounds/colour_refinement.h"
 #include "bounds/cuts.h"
 #include "bounds/flow_lp.h"
 #include "bounds/lower_bounds.h"
-#include "bounds/machine_colours.h"
 #include "bounds/price_search.h"
 #include "bounds/timed_cuts.h"
 #include "graph/max_flow.h"

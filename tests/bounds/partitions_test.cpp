@@ -8,7 +8,7 @@
 #include <set>
 
 #include "bounds/check.h"
-#include "bounds/cover.h"
+#include "bounds/cuts.h"
 #include "bounds/lower_bounds.h"
 #include "bounds/partition_climb.h"
 #include "ir/group_collective.h"

@@ -14,7 +14,7 @@
 #include "construct/engine/jobs.h"
 #include "construct/engine/packer.h"
 #include "construct/engine/solved_question.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"
 

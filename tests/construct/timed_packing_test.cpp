@@ -16,7 +16,7 @@
 #include "construct/engine/network.h"
 #include "construct/engine/timed_load.h"
 #include "construct/incumbents.h"
-#include "graph/free_symmetries.h"
+#include "graph/automorphisms.h"
 #include "pareto/instance_solver.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"

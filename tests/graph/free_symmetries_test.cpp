@@ -1,5 +1,4 @@
 // Groups that are written down: that they are groups, of symmetries, none of which fixes a rank.
-#include "graph/free_symmetries.h"
 
 #include <gtest/gtest.h>
 

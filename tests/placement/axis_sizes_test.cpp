@@ -1,4 +1,3 @@
-#include "placement/axis_sizes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

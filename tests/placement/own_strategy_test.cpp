@@ -1,8 +1,7 @@
-#include "placement/own_strategy.h"
-
 #include <gmock/gmock.h>
 
 #include "placement/place.h"
+#include "placement/reduction_price.h"
 
 namespace chorale {
 namespace {

@@ -23,7 +23,7 @@
 #include "runtime/run.h"
 #include "semantics/verify_blocks.h"
 #include "semantics/verify_program.h"
-#include "tensor/verifier/numbers.h"
+#include "tensor/verifier/elements.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/kit/random.h"
 #include "tests/runtime/everything.h"

@@ -12,7 +12,7 @@
 #include "construct/baselines/classic.h"
 #include "construct/incumbents.h"
 #include "runtime/exchange/threads.h"
-#include "tensor/lowering/exchange_tables.h"
+#include "tensor/lowering/places.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 #include "tests/tensor/shared_room.h"

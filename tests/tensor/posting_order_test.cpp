@@ -7,7 +7,7 @@
 
 #include "codegen/mpi_source.h"
 #include "construct/baselines/classic.h"
-#include "tensor/lowering/exchange_tables.h"
+#include "tensor/lowering/places.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/device/elements.h"
-#include "tensor/verifier/numbers.h"
+#include "tensor/verifier/elements.h"
 
 namespace chorale::test {
 namespace {
