@@ -135,7 +135,7 @@ def chosen(region, settings):
     if any(node.meta["val"].device.type != "cpu" for node, _, _ in operands):
         raise Left("its tensors are on no CPU")
     group = dist.distributed_c10d._resolve_process_group(region.group)
-    if not agreed(text, group):
+    if not agreed(region.compared, group):
         raise Left("other ranks have another program there")
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "fused.chorale"
@@ -169,7 +169,7 @@ def part_of(shape, layout, ranks):
 
 def put_in(graph, region, operator, operands, results):
     """The operator in place of the region. Returns the nodes of results of which all ranks of its group have
-    the same."""
+    the same, with their digests."""
     fake = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
 
     def emit(target, *args):
@@ -178,7 +178,7 @@ def put_in(graph, region, operator, operands, results):
             node.meta["val"] = target(*torch.fx.map_arg(args, lambda each: each.meta["val"]))
         return node
 
-    inside, alike = set(region.nodes) | set(region.names), set()
+    inside, alike = set(region.nodes) | set(region.names), {}
     order = {node: k for k, node in enumerate(graph.nodes)}
     with graph.inserting_after(max((node for node, _, _ in operands), key=order.get)):
         anchor = graph.call_function(torch.ops.aten.detach.default,
@@ -203,12 +203,22 @@ def put_in(graph, region, operator, operands, results):
                     torch.ops.aten.reshape.default, output, shape_of(node))
                 node.replace_all_uses_with(other)
                 if node in region.known:
-                    alike.add(other)
+                    alike[other] = region.known[node]
     graph.erase_node(anchor)
     for node in sorted(inside, key=order.get, reverse=True):
         if not node.users:
             graph.erase_node(node)
     return alike
+
+
+def proven_alike(graph, known, group):
+    """Nodes of which all ranks of a group have the same: those whose digests are on all of its ranks."""
+    mine = known_alike(graph, known, group)
+    of = dist.distributed_c10d._resolve_process_group(group)
+    everyone = [None] * dist.get_world_size(of)
+    dist.all_gather_object(everyone, sorted(set(mine.values())), group=of)
+    common = set.intersection(*map(set, everyone))
+    return {node: digest for node, digest in mine.items() if digest in common}
 
 
 def passed(module, kind, known, settings):
@@ -217,6 +227,9 @@ def passed(module, kind, known, settings):
     graph, made = module.graph, {}
     collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
     fused, gone = 0, set()
+    for group in dict.fromkeys(node.args[-1] for node in collectives):
+        with unset_fake_temporarily():
+            made[group] = proven_alike(graph, known(group), group)
     for node in collectives:
         if node in gone:
             continue
@@ -224,10 +237,10 @@ def passed(module, kind, known, settings):
         try:
             with unset_fake_temporarily():
                 group = node.args[-1]
-                region = Region(node, known_alike(graph, known(group) | made.setdefault(group, set()), group))
+                region = Region(node, made[group])
                 operator, operands, results, how = chosen(region, settings)
             inside = [each for each in (*region.nodes, *region.names) if each.target in COLLECTIVES]
-            made[group] |= put_in(graph, region, operator, operands, results)
+            made[group].update(put_in(graph, region, operator, operands, results))
             stable_topological_sort(graph)  # regions are found in the order of the graph
             gone.update(inside)
             fused += len(inside)
@@ -252,14 +265,15 @@ def named(node):
 
 
 def alike_inputs(module, settings):
-    """Of each tensor among the inputs, whether all ranks have the same."""
+    """Of each tensor among the inputs its name, if all ranks have the same, or None."""
     result = []
     for node in module.graph.find_nodes(op="placeholder"):
         value = node.meta.get("example_value", node.meta.get("val"))
         if torch.is_tensor(value):
             placements = getattr(value, "placements", None)
-            result.append(all(each.is_replicate() for each in placements) if placements else
-                          any(fnmatch.fnmatchcase(named(node), pattern) for pattern in settings.replicated))
+            is_alike = all(each.is_replicate() for each in placements) if placements else any(
+                fnmatch.fnmatchcase(named(node), pattern) for pattern in settings.replicated)
+            result.append(f"input {len(result)}: {named(node)}" if is_alike else None)
     return result
 
 
@@ -276,13 +290,16 @@ def backend(module, inputs, *, options=None, mode=None):
         if kind == "backward":
             return passed(
                 module, kind,
-                lambda group: {node
+                lambda group: {node: names.get(group, names[None])[node.name]
                                for node in places if node.name in names.get(group, names[None])}, settings)
-        known = {node
-                 for node, is_alike in zip(places, alike)
-                 if is_alike} if len(places) == len(alike) else set()
+        known = {node: name
+                 for node, name in zip(places, alike)
+                 if name} if len(places) == len(alike) else {}
         for group in (None, *(node.args[-1] for node in module.graph.nodes if node.target in COLLECTIVES)):
-            names[group] = {node.name for node in known_alike(module.graph, known, group)}
+            names[group] = {
+                node.name: "forward " + digest
+                for node, digest in known_alike(module.graph, known, group).items()
+            }
         return passed(module, kind, lambda group: known, settings)
 
     if settings.inner == "inductor":

@@ -6,9 +6,10 @@ and the pointwise operations behind it.
 
 The layouts are those that hold whatever ranks have: a factor is Local, an operand of the shape of a slice is
 a slice. Operands of what is behind an AllReduce are declared Replicated only if all ranks are known to have
-the same: results of collectives, what is computed of such alone, and inputs that are named or are replicated
-DTensors."""
+the same: results of collectives, inputs that are named or are replicated DTensors, and what the same
+operations with the same constants make of such alone, on all ranks (known_alike)."""
 
+import hashlib
 import operator
 
 import torch
@@ -243,7 +244,7 @@ class Region:
                 )
             return self.whole, "Replicated" if self.cut is None else f"Sliced({self.cut})"
         if torch.Size(shape[:-1]).numel() == 1 and (not shape or shape[-1] in (1, last)):
-            if self.cut is None and operand not in self.known:
+            if operand not in self.known:
                 raise Left(
                     f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks "
                     f"(options={{'replicated': [names]}})"
@@ -394,6 +395,10 @@ class Region:
             for name, (node, shape, layout) in self.operands.items())
         text = f"workload fused\nranks {self.ranks}\n{declared}" + "".join(
             line + "\n" for line in self.lines) + f"return {', '.join(results)}\n"
+        # What ranks compare: of each operand that all have the same of, by what that is known.
+        self.compared = text + "".join(f"{name}: {self.known.get(node)}\n"
+                                       for name, (node, _, layout) in self.operands.items()
+                                       if layout == "Replicated")
         return text, [(node, shape, layout) for node, shape, layout in self.operands.values()], results
 
 
@@ -401,10 +406,44 @@ def name_of(node):
     return getattr(node.target, "_opname", None) or str(getattr(node.target, "__name__", node.target))
 
 
+def constant(arg):
+    """The text of an argument that is not a node, or the nodes and texts of a list. Ranks of one value have one
+    text. Throws Left for a value without a text to compare."""
+    if isinstance(arg, (list, tuple)):
+        return [constant(each) for each in arg]
+    if isinstance(arg, (torch.fx.Node, torch.device)):
+        return arg.type if isinstance(arg, torch.device) else arg
+    if arg is None or isinstance(arg,
+                                 (bool, int, float, str, torch.dtype, torch.layout, torch.memory_format)):
+        return repr(arg)
+    raise Left(f"{arg!r} cannot be compared between ranks")
+
+
+def is_function(target):
+    """Whether its results follow from its arguments alone: no random numbers, no memory as it is, and no
+    operator of others, which may read its rank."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return getattr(target, "__module__", "") in ("_operator", "operator")
+    return target.namespace in ("aten", "prims") and not target._schema.is_mutable and \
+        torch.Tag.nondeterministic_seeded not in target.tags and "empty" not in target._opname
+
+
 def known_alike(graph, known, group=None):
-    """Nodes of which all ranks of a group have the same: `known`, what collectives of that group give, and
-    what is computed of such alone."""
-    alike = set(known)
+    """Nodes with digests; all ranks of a group that have a digest have the same of its node. They are `known`,
+    with digests, what collectives of that group give, and what is computed of these and of constants alone.
+    A digest is of the whole computation, every constant included."""
+    alike, collectives = dict(known), 0
+
+    def digest(node, *words):
+        value = node.meta.get("val")
+        shape = (str(tuple(value.shape)), str(value.dtype)) if torch.is_tensor(value) else ()
+        alike[node] = hashlib.sha256(repr((words, shape)).encode()).hexdigest()
+
+    def told(arg):
+        if isinstance(arg, list):
+            return [told(each) for each in arg]
+        return alike[arg] if isinstance(arg, torch.fx.Node) else arg
+
     for node in graph.nodes:
         if node.op != "call_function" or node in alike:
             continue
@@ -412,12 +451,13 @@ def known_alike(graph, known, group=None):
             made = node.args[0]
             if made.target in (c10d.all_reduce.default,
                                c10d.all_gather_into_tensor.default) and made.args[-1] == group:
-                alike.add(node)
-            continue
-        if getattr(node.target, "namespace",
-                   "") == "_c10d_functional" or torch.Tag.nondeterministic_seeded in getattr(
-                       node.target, "tags", ()):
-            continue
-        if node.all_input_nodes and all(each in alike for each in node.all_input_nodes):
-            alike.add(node)
+                digest(node, name_of(made), collectives)
+        elif getattr(node.target, "namespace", "") == "_c10d_functional":
+            collectives += node.args[-1] == group
+        elif is_function(node.target) and all(each in alike for each in node.all_input_nodes):
+            try:
+                digest(node, str(node.target), told(constant(node.args)),
+                       sorted((key, told(constant(arg))) for key, arg in node.kwargs.items()))
+            except Left:
+                pass
     return alike

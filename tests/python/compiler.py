@@ -156,8 +156,14 @@ x = graph.placeholder("x")
 total = graph.call_function(torch.ops._c10d_functional.wait_tensor.default, (graph.call_function(torch.ops._c10d_functional.all_reduce.default, (x, "sum", "a")),))
 doubled, noisy = graph.call_function(torch.ops.aten.add.Tensor, (total, total)), graph.call_function(torch.ops.aten.rand_like.default, (total,))
 mixed = graph.call_function(torch.ops.aten.add.Tensor, (total, x))
-assert known_alike(graph, set(), "a") == {total, doubled} and known_alike(graph, set(), "b") == set()
-assert known_alike(graph, {x}, "a") >= {x, total, doubled, mixed} and noisy not in known_alike(graph, {x}, "a")
+own = graph.call_function(torch.ops.aten.mul.Tensor, (total, 1.0 + rank))
+proven = known_alike(graph, {}, "a")
+assert proven.keys() == {total, doubled, own} and not known_alike(graph, {}, "b")
+assert known_alike(graph, {x: "x"}, "a").keys() >= {x, total, doubled, mixed} and noisy not in known_alike(graph, {x: "x"}, "a")
+# A factor of each rank's own has another digest on each; the sum has the same.
+digests = [None] * ranks
+dist.all_gather_object(digests, (proven[total], proven[doubled], proven[own]))
+assert digests[0][:2] == digests[1][:2] and digests[0][2] != digests[1][2]
 
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
