@@ -432,7 +432,7 @@ def known_alike(graph, known, group=None):
     """Nodes with digests; all ranks of a group that have a digest have the same of its node. They are `known`,
     with digests, what collectives of that group give, and what is computed of these and of constants alone.
     A digest is of the whole computation, every constant included."""
-    alike, collectives = dict(known), 0
+    alike, issued, before = dict(known), [], {}
 
     def digest(node, *words):
         value = node.meta.get("val")
@@ -451,9 +451,12 @@ def known_alike(graph, known, group=None):
             made = node.args[0]
             if made.target in (c10d.all_reduce.default,
                                c10d.all_gather_into_tensor.default) and made.args[-1] == group:
-                digest(node, name_of(made), collectives)
+                digest(node, name_of(made), before[made])
         elif getattr(node.target, "namespace", "") == "_c10d_functional":
-            collectives += node.args[-1] == group
+            if node.args[-1] == group:  # counted where it is issued: waits may come in another order
+                before[node] = tuple(issued)
+                value = node.meta.get("val")
+                issued.append((str(node.target), str(getattr(value, "shape", "")), str(node.args[1:-1])))
         elif is_function(node.target) and all(each in alike for each in node.all_input_nodes):
             try:
                 digest(node, str(node.target), told(constant(node.args)),

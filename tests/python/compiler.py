@@ -165,6 +165,13 @@ digests = [None] * ranks
 dist.all_gather_object(digests, (proven[total], proven[doubled], proven[own]))
 assert digests[0][:2] == digests[1][:2] and digests[0][2] != digests[1][2]
 
+# Two sums that are issued before either is waited for are two, whichever is waited for first.
+both = torch.fx.Graph()
+y = both.placeholder("y")
+sums = [both.call_function(torch.ops._c10d_functional.all_reduce.default, (y, "sum", "a")) for _ in range(2)]
+waits = [both.call_function(torch.ops._c10d_functional.wait_tensor.default, (each,)) for each in reversed(sums)]
+assert len(set(known_alike(both, {}, "a")[each] for each in waits)) == 2
+
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
     text = compare("Megatron's block, biases and input known to be alike", plain, ["*_bias", "x", "first.*", "second.*"])
