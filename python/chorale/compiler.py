@@ -11,6 +11,7 @@ Options (torch.compile(.., options={..})):
 
 All ranks compile the same graphs in the same order, as they call the same collectives."""
 
+import contextlib
 import fnmatch
 import hashlib
 import json
@@ -211,6 +212,14 @@ def put_in(graph, region, operator, operands, results):
     return alike
 
 
+@contextlib.contextmanager
+def communicating():
+    """While a graph is compiled: tensors are real, and collectives release the GIL. The dispatcher in Python
+    keeps it, while gloo's thread waits for it to free the tensors of the collective before."""
+    with unset_fake_temporarily(), torch._C._DisablePythonDispatcher():
+        yield
+
+
 def proven_alike(graph, known, group):
     """Nodes of which all ranks of a group have the same: those whose digests are on all of its ranks."""
     mine = known_alike(graph, known, group)
@@ -228,14 +237,14 @@ def passed(module, kind, known, settings):
     collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
     fused, gone = 0, set()
     for group in dict.fromkeys(node.args[-1] for node in collectives):
-        with unset_fake_temporarily():
+        with communicating():
             made[group] = proven_alike(graph, known(group), group)
     for node in collectives:
         if node in gone:
             continue
         told = f"{kind}: {name_of(node)} {shape_of(node) or ''}"
         try:
-            with unset_fake_temporarily():
+            with communicating():
                 group = node.args[-1]
                 region = Region(node, made[group])
                 operator, operands, results, how = chosen(region, settings)
