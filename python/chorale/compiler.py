@@ -274,16 +274,23 @@ def named(node):
 
 
 def alike_inputs(module, settings):
-    """Of each tensor among the inputs its name, if all ranks have the same, or None."""
+    """Of each tensor among the inputs its name and the ranks that have the same, None for all of them; or None
+    where that is not known. A replicated DTensor is the same on the ranks of its mesh."""
     result = []
     for node in module.graph.find_nodes(op="placeholder"):
         value = node.meta.get("example_value", node.meta.get("val"))
-        if torch.is_tensor(value):
-            placements = getattr(value, "placements", None)
-            is_alike = all(each.is_replicate() for each in placements) if placements else any(
-                fnmatch.fnmatchcase(named(node), pattern) for pattern in settings.replicated)
-            result.append(f"input {len(result)}: {named(node)}" if is_alike else None)
+        if not torch.is_tensor(value):
+            continue
+        placements = getattr(value, "placements", None)
+        is_alike = all(each.is_replicate() for each in placements) if placements else any(
+            fnmatch.fnmatchcase(named(node), pattern) for pattern in settings.replicated)
+        ranks = set(value.device_mesh.mesh.flatten().tolist()) if placements else None
+        result.append((f"input {len(result)}: {named(node)}", ranks) if is_alike else None)
     return result
+
+
+def ranks_of(group):
+    return set(dist.get_process_group_ranks(dist.distributed_c10d._resolve_process_group(group)))
 
 
 def backend(module, inputs, *, options=None, mode=None):
@@ -301,15 +308,22 @@ def backend(module, inputs, *, options=None, mode=None):
                 module, kind,
                 lambda group: {node: names.get(group, names[None])[node.name]
                                for node in places if node.name in names.get(group, names[None])}, settings)
-        known = {node: name
-                 for node, name in zip(places, alike)
-                 if name} if len(places) == len(alike) else {}
+
+        def known(group):
+            if len(places) != len(alike):
+                return {}
+            return {
+                node: each[0]
+                for node, each in zip(places, alike)
+                if each and (each[1] is None or (group and ranks_of(group) <= each[1]))
+            }
+
         for group in (None, *(node.args[-1] for node in module.graph.nodes if node.target in COLLECTIVES)):
             names[group] = {
                 node.name: "forward " + digest
-                for node, digest in known_alike(module.graph, known, group).items()
+                for node, digest in known_alike(module.graph, known(group), group).items()
             }
-        return passed(module, kind, lambda group: known, settings)
+        return passed(module, kind, known, settings)
 
     if settings.inner == "inductor":
         from torch._inductor import compile_fx, config

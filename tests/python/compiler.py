@@ -23,7 +23,7 @@ import torch.distributed._functional_collectives as collectives  # noqa: E402
 from torch._dynamo.utils import counters  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
-from torch.distributed.tensor import Shard  # noqa: E402
+from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module  # noqa: E402
 
 from chorale import compiler  # noqa: E402
@@ -171,6 +171,21 @@ y = both.placeholder("y")
 sums = [both.call_function(torch.ops._c10d_functional.all_reduce.default, (y, "sum", "a")) for _ in range(2)]
 waits = [both.call_function(torch.ops._c10d_functional.wait_tensor.default, (each,)) for each in reversed(sums)]
 assert len(set(known_alike(both, {}, "a")[each] for each in waits)) == 2
+
+# A DTensor that is replicated over the rank alone is each rank's own, for the group of all.
+alone = init_device_mesh("cpu", (ranks, 1), mesh_dim_names=("data", "tensor"))["tensor"]
+own_bias = DTensor.from_local(torch.full((16, ), 1.0 + rank), alone, [Replicate()])
+
+
+def biased(x, w, bias):
+    return collectives.all_reduce(x @ w, "sum", dist.group.WORLD) + bias.to_local()
+
+
+torch.manual_seed(rank)
+with torch.no_grad():
+    given = torch.randn(6, 4), torch.randn(4, 16), own_bias
+    have = torch.compile(biased, backend="chorale", options=dict(choose="fused", inner="eager", directory=folder))(*given)
+    assert torch.allclose(have, biased(*given), atol=1e-5), f"rank {rank}: {(have - biased(*given)).abs().max()}"
 
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
