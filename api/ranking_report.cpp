@@ -252,8 +252,9 @@ std::string priced_in_words(const Ranking& ranking) {
 }  // namespace
 
 Report report_of(const Ranking& ranking, bool explain) {
-  const std::vector<ReportTable> tables = {communications_table(ranking), placements_table(ranking),
-                                           steps_table(ranking, explain)};
+  std::vector<ReportTable> tables = {communications_table(ranking), placements_table(ranking),
+                                     steps_table(ranking, explain)};
+  if (tables.back().rows.size() == 1) tables.pop_back();  // nothing is sent
   Report report{.title = tables.front().title, .sentences = sentences(ranking), .tables = tables};
   if (ranking.size_choices.all > 0) {
     report.tables.insert(report.tables.begin() + 1, sizes_table(ranking));

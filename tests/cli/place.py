@@ -275,6 +275,8 @@ assert [m["us"] for m in scatter["best"]] == [m["us"] for m in gather["best"]]
 whole = ranking("a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")["best"][0]
 assert abs(whole["us"] - (15 + 15 / 16 * 2**30 / 270e3)) < 1e-6, whole
 assert "a 1 GiB on each device in the end, gathered over a" in words_of("place", "a100:1", "--axes", "a=16", "--reduce", "a", "--bytes", "1G", "--goal", "allgather")
+unsplit = words_of("place", "a100:4", "--axes", "a=1,b=64", "--reduce", "a", "--bytes", "1G")
+assert "nothing to send" in unsplit and "Steps" not in unsplit, unsplit
 for command in ("place", "order"):
     assert "of an allgather what it has in the end" in " ".join(run(command, "--help").split()), command
 assert any(len(m["reductions"][0]["strategies"]) > 1 and m["us"] < m["allreduce_us"] * 0.99 for m in scatter["best"])
