@@ -1,6 +1,5 @@
 // Templates are tried from the strictest to the loosest. All go by numbers: a machine that is numbered
 // otherwise is laid out by its links alone, and has no name.
-#include "pages/arrange.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,8 @@
 #include <numeric>
 #include <optional>
 #include <sstream>
+
+#include "pages/placed.h"
 
 namespace chorale {
 

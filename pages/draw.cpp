@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "pages/arrange.h"
 #include "pages/picture.h"
 #include "pages/placed.h"
 

@@ -1,4 +1,4 @@
-// The data of a result's page: the picture of the machine, and for each point its sends by step and round,
+// The data of a result's page: the picture of the machine, and for each point its sends by step,
 // the number of complete chunks by rank and step, and texts that the API has made (PageNotes). The script
 // (pages/result.js) draws and animates them.
 //
@@ -18,7 +18,6 @@
 #include "ir/words.h"
 #include "pages/page.h"
 #include "pages/picture.h"
-#include "pages/timetable.h"
 #include "semantics/state.h"
 
 namespace chorale {
@@ -171,14 +170,12 @@ DrawnMachine machine_of(const Topology& t, DrawingWork& work) {
 }
 
 // The steps of a point that are drawn, one after the other. Of each its sends by link and chunk, with 1 where
-// they add, and their rounds; these are absent where switches compute, and where no timetable was found: the
-// script then draws the step as a stream. And for each rank how many of the chunks that it needs the step
-// completes there: the verifier's own state is stepped through the schedule, so the page shows what the
-// schedule does and not what it claims.
+// they add. And for each rank how many of the chunks that it needs the step completes there: the verifier's
+// own state is stepped through the schedule, so the page shows what the schedule does and not what it claims.
 class DrawnSteps {
  public:
-  DrawnSteps(const Topology& t, const Point& point, DrawingWork& work)
-      : topology_(t), point_(point), work_(work), state_(t, point.collective) {}
+  DrawnSteps(const Topology& t, const Point& point)
+      : topology_(t), point_(point), state_(t, point.collective) {}
 
   // From the first on, as many as fit these bytes and sends. Takes what it uses.
   json steps(std::size_t& bytes, long long& sends) {
@@ -203,15 +200,11 @@ class DrawnSteps {
     std::ranges::stable_sort(
         order, {}, [&](std::size_t i) { return std::pair(step.sends[i].link, step.sends[i].chunk); });
     const auto send = [&](std::size_t i) -> const Send& { return step.sends[i]; };
-    json made = {{"rounds", step.rounds},
-                 {"link", rising(order, [&](std::size_t i) { return send(i).link; })},
-                 {"chunk", rising(order, [&](std::size_t i) { return send(i).chunk; })},
-                 {"adds", numbers(order, [&](std::size_t i) { return send(i).reduce ? 1 : 0; })}};
-    if (const std::vector<int> rounds = rounds_of_sends(topology_, step, work_);
-        !rounds.empty() || order.empty())
-      made["round"] = numbers(order, [&](std::size_t i) { return rounds[i]; });
-    made["completes"] = column(completed_by(step));
-    return made;
+    return {{"rounds", step.rounds},
+            {"link", rising(order, [&](std::size_t i) { return send(i).link; })},
+            {"chunk", rising(order, [&](std::size_t i) { return send(i).chunk; })},
+            {"adds", numbers(order, [&](std::size_t i) { return send(i).reduce ? 1 : 0; })},
+            {"completes", column(completed_by(step))}};
   }
 
   std::vector<int> completed_by(const Step& step) {
@@ -231,7 +224,6 @@ class DrawnSteps {
 
   const Topology& topology_;
   const Point& point_;
-  DrawingWork& work_;
   State state_;
 };
 
@@ -296,7 +288,7 @@ std::string asked(const Collective& collective) {
 }
 
 // Those with the fewest sends first, so that what they leave is for the others.
-void draw_schedules(const Result& result, DrawingWork& work, json& data) {
+void draw_schedules(const Result& result, json& data) {
   json& points = data["points"];
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -310,7 +302,7 @@ void draw_schedules(const Result& result, DrawingWork& work, json& data) {
     std::size_t rest = share;
     long long rest_of_sends = share_of_sends;
     points[order[k]]["schedule"] =
-        DrawnSteps(result.topology, result.points[order[k]], work).steps(rest, rest_of_sends);
+        DrawnSteps(result.topology, result.points[order[k]]).steps(rest, rest_of_sends);
     bytes -= share - rest;
     sends -= share_of_sends - rest_of_sends;
   }
@@ -356,7 +348,7 @@ std::string to_html(const Result& result, const PageNotes& notes, DrawingWork wo
                {"report", data_of(notes.report)},
                {"point_count", result.points.size()},
                {"points", std::move(points)}};
-  if (machine.has_cables) draw_schedules(result, work, data);
+  if (machine.has_cables) draw_schedules(result, data);
   return filled_page(Page::Result, page_title(result),
                      data.dump(-1, ' ', true, json::error_handler_t::replace));
 }

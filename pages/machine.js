@@ -147,13 +147,12 @@ function colour(point, chunk) {
 }
 
 // -- the chosen point, laid out in time --------------------------------------------------------------------------------
-// The steps that are drawn, as columns, become sends [chunk, link, adds, round]; one without a round is a stream over all
-// rounds of its step. Sends of one link and round follow each other in it.
+// The steps that are drawn, as columns, become sends [chunk, link, adds]. A schedule states how many rounds a step has, and
+// not in which of them a send is: those of a link follow each other, evenly over all rounds of the step.
 function steps_of(point) {
   return point.schedule.map(step => {
-    const link = sums(step.link), chunk = sums(step.chunk), adds = spread(step.adds), round = step.round && spread(step.round);
-    return {rounds: step.rounds, completes: spread(step.completes), stream: !round,
-            sends: link.map((l, i) => round ? [chunk[i], l, adds[i], round[i]] : [chunk[i], l, adds[i]])};
+    const link = sums(step.link), chunk = sums(step.chunk), adds = spread(step.adds);
+    return {rounds: step.rounds, completes: spread(step.completes), sends: link.map((l, i) => [chunk[i], l, adds[i]])};
   });
 }
 // How many of the chunks that each rank needs are complete there, before the first step and after each.
@@ -168,15 +167,12 @@ function timetable(steps) {
   steps.forEach((step, s) => {
     starts.push(start);
     flights.push([]);
-    const number = new Map(), count = new Map(), key_of = (link, round) => round === undefined ? link : link * step.rounds + round;
-    for (const [, link, , round] of step.sends) count.set(key_of(link, round), (count.get(key_of(link, round)) || 0) + 1);
-    for (const [chunk, link, adds, round] of step.sends) {
-      const key = key_of(link, round), nth = (number.get(key) || 0) + 1, of = count.get(key);
-      number.set(key, nth);
-      const stream = round === undefined;
-      const wait = (nth - 1) / of * 0.4;  // the last starts at 0.4 of the round and needs the rest of it
-      flights[s].push({chunk, link, adds, stream, from: start + (stream ? 0 : round) + wait * (stream ? step.rounds : 1),
-                    takes: (of > 1 ? 0.6 : 1) * (stream ? step.rounds : 1)});
+    const number = new Map(), count = new Map();
+    for (const [, link] of step.sends) count.set(link, (count.get(link) || 0) + 1);
+    for (const [chunk, link, adds] of step.sends) {
+      const before = number.get(link) || 0, takes = step.rounds / count.get(link);
+      number.set(link, before + 1);
+      flights[s].push({chunk, link, adds, from: start + before * takes, takes});
     }
     start += step.rounds;
   });
@@ -197,7 +193,7 @@ function draw_flights(point, flights, now) {
     const dot = dots[used] || (dots[used] = make('circle', {}, moving));
     dot.setAttribute('cx', at.x.toFixed(1));
     dot.setAttribute('cy', at.y.toFixed(1));
-    dot.setAttribute('r', f.stream ? 3.5 : 5);
+    dot.setAttribute('r', 5);
     dot.setAttribute('class', f.adds ? 'dot adds' : 'dot');
     dot.style.fill = colour(point, f.chunk);
     dot.style.visibility = 'visible';

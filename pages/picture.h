@@ -11,7 +11,7 @@ namespace chorale {
 
 // The work that a page may take, counted and not timed: what is drawn of a large result ends with it, and a
 // page that is made after a limit or Ctrl-C has nearly none left. Units are of some ten nanoseconds: a pair
-// of nodes in a layout, a node that a line may run over, a send that is looked at for a round.
+// of nodes in a layout, a node that a line may run over.
 inline constexpr long long kMaxDrawingWork = 200'000'000;
 inline constexpr long long kMaxDrawingWorkOnceStopped = 2'000'000;  // small machines look as ever
 
@@ -81,7 +81,7 @@ struct Picture {
   std::vector<Line> lines = {};
   std::vector<std::vector<int>> routes = {};  // by link: the lines that it runs over, from its source on
   std::vector<Box> boxes = {};
-  double width = 0, height = 0;  // everything lies within, in units (arrange.h)
+  double width = 0, height = 0;  // everything lies within, in units (placed.h)
 };
 
 // Requires a topology without switches (flattened). The same topology always gets the same picture from the

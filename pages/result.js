@@ -28,8 +28,7 @@ function draw_moment() {
   const s = step_at(now), done = now >= end(), step = steps[s], whole = steps.length === point.steps;
   $('step-title').textContent = point.steps === 0 ? 'No step is needed' : steps.length === 0 ? 'No step is drawn' : done ?
       `After ${whole ? '' : `${steps.length} of `}${counted(point.steps, 'step')}` + (whole ? ': everything is where it should be' : '') :
-      `Step ${s + 1} of ${point.steps}: ${counted(step.rounds, 'round')}, ${counted(step.sends.length, 'send')}` +
-      (step.stream && step.sends.length > 0 ? ', streamed over all of its rounds' : '');
+      `Step ${s + 1} of ${point.steps}: ${counted(step.rounds, 'round')}, ${counted(step.sends.length, 'send')}`;
   $('clock').textContent = `${now.toFixed(1)} of ${counted(end(), 'round')}`;
   $('time').value = now;
   draw_progress(point.wanted_by_rank, progress[done ? steps.length : s]);
