@@ -9,14 +9,15 @@ from __future__ import annotations
 import collections
 import json
 import math
+import mmap
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from chorale.command import read
 from chorale.errors import InputError
 
 KNOWN = "known are PyTorch's profiler and flight recorder, Chakra, NCCL's inspector and log, and tables"
 MOST_RANKS = 1 << 30
+MOST_PARSED = 16 << 20  # bytes; of a longer profile only the events of collectives are parsed
 MOST_BYTES = 1 << 50
 
 # Those of which the larger buffer of a rank has one block, and as many as ranks.
@@ -140,39 +141,58 @@ def job_of(files: Sequence[str]) -> Dict[str, Any]:
     as docs/formats.md has them. Throws InputError with the file and the place."""
     tally = Tally()
     for file in files:
-        _read_trace(file, read(file), len(files), tally)
+        _read_trace(file, _mapped(file), len(files), tally)
     job = tally.job()
     if not job["calls"]:
         names = ", ".join(each["operation"] for each in job["skipped"])
         raise InputError(f"{files[0]}: has no collective with a size" + (
-            f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo; Chakra's "
-            "traces may need those of all ranks" if names else ""))
+            f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo, and before "
+            "PyTorch 2.2; Chakra's traces may need those of all ranks" if names else ""))
     return job
 
 
-def _read_trace(file: str, data: bytes, traces: int, tally: Tally) -> None:
+Data = Union[bytes, mmap.mmap]
+
+
+def _mapped(path: str) -> Data:
+    """A file, which is not copied. Throws InputError where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            try:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (ValueError, OSError):  # it is empty, or a pipe
+                return file.read()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; check the path") from None
+
+
+def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
     """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes
     before the parser, since its file is a sequence of objects."""
     if _is_chakra(data):
         return _read_chakra(file, data, traces, tally)
-    if data.startswith(b"\x1f\x8b"):
+    if data[:2] == b"\x1f\x8b":
         raise InputError(f"{file}: is compressed; 'gunzip -c' writes the trace in it")
-    if data.startswith((b"\x80", b"PK")):
+    if data[:1] == b"\x80" or data[:2] == b"PK":
         raise InputError(
             f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
             "flight recorder as JSON, and runs nothing in it")
-    text = data.decode("utf-8", "surrogateescape")
+    if len(data) > MOST_PARSED and data.find(b'"traceEvents"') >= 0:
+        calls = _calls_of_long(file, data)
+        if calls is not None:
+            return _read_profile(file, *calls, file, tally)
+    text = data[:].decode("utf-8", "surrogateescape")
     if text.lstrip()[:1] not in ("{", "["):
         return (_read_nccl_log if " NCCL INFO " in text else _read_table)(file, text, tally)
     if '"coll_perf"' in text:
         return _read_inspector(file, text, tally)
     trace = _parsed(file, text)
     if isinstance(trace, list):
-        return _read_profile(f"{file}: ", trace, 0, file, tally)
+        return _read_profile(f"{file}: ", enumerate(trace), 0, [], file, tally)
     if isinstance(trace.get("traceEvents"), list):
         ranks = int(
             _number(trace.get("distributedInfo"), "world_size", f"{file}: distributedInfo", MOST_RANKS))
-        return _read_profile(f"{file}: traceEvents", trace["traceEvents"], ranks, file, tally)
+        return _read_profile(f"{file}: traceEvents", enumerate(trace["traceEvents"]), ranks, [], file, tally)
     if isinstance(trace.get("entries"), list):
         return _read_flight_recorder(file, trace, tally)
     raise InputError(f"{file}: is not a known trace; {KNOWN}")
@@ -256,8 +276,10 @@ def _call_of_args(args: Any, us: float, where: str) -> Call:
 
 def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> Call:
     """"gloo:all_reduce", of all ranks, by the sizes of its tensors: of the rank's own tensor. With an unknown
-    number of ranks a gather has no size, and is skipped."""
-    operation = name.split(":", 1)[1]
+    number of ranks a gather has no size, and is skipped. Of NCCL, in traces of PyTorch before 2.2, the time
+    is that of its launch, and not known."""
+    backend, operation = name.split(":", 1)
+    us = 0 if backend == "nccl" else us
     size = _type_bytes(
         (_list(args, "Input type") or [""])[0]) or 4  # of an element, if the trace does not say
     tensors = ranks if "gather" in operation else 1
@@ -268,31 +290,76 @@ def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> 
                 message_bytes=_whole_bytes(_elements(args.get("Input Dims")) * size * tensors, where))
 
 
-def _read_profile(place: str, events: List[Any], ranks: int, file: str, tally: Tally) -> None:
+_BACKENDS = ("gloo:", "mpi:", "ucc:", "nccl:")
+# Of an event, whose first key this is: in JSON no text contains a quotation mark, so none contains this.
+_EVENT = re.compile(rb'\{\s*"(?:ph|name)"\s*:')
+_SPAN = re.compile(rb'"ts"\s*:\s*"?([0-9.eE+-]+)"?\s*,\s*"dur"\s*:\s*"?([0-9.eE+-]+)')
+_FURTHEST = 1 << 16  # bytes from the beginning of an event to the name of its collective
+
+
+def _calls_of_long(file: str,
+                   data: Data) -> Optional[Tuple[Iterable[Tuple[int, Any]], int, List[Tuple[float, float]]]]:
+    """The events of collectives, each with its place in the file, the ranks, and the span of all events. None
+    where events are not written as PyTorch writes them: then the whole text has to be parsed."""
+    begins = set()
+    for word in (b'"Collective name"', *(f'"{backend}'.encode() for backend in _BACKENDS)):
+        at = data.find(word)
+        while at >= 0:
+            window = max(0, at - _FURTHEST)
+            starts = [match.start() for match in _EVENT.finditer(data, window, at)]
+            if not starts:
+                return None
+            begins.add(starts[-1])
+            at = data.find(word, at + 1)
+    decoder, events = json.JSONDecoder(), []
+    for begin in sorted(begins):
+        try:
+            text = data[begin:begin + 4 * _FURTHEST].decode("utf-8", "surrogateescape")
+            event, _ = decoder.raw_decode(text)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+        if "ph" not in event:
+            return None
+        events.append((begin, event))
+    first, last = math.inf, -math.inf
+    for match in _SPAN.finditer(data):
+        try:
+            start, length = float(match[1]), float(match[2])
+        except ValueError:
+            return None
+        first, last = min(first, start), max(last, start + length)
+    if last < first or data[-4096:].rstrip()[-1:] != b"}":  # it is cut short: an error, which parsing names
+        return None
+    world = re.search(rb'"distributedInfo"[^{}]*\{[^{}]*"world_size"\s*:\s*([0-9]{1,9})', data)
+    return events, int(world[1]) if world else 0, [(first, last - first)]
+
+
+def _read_profile(place: str, events: Iterable[Tuple[int, Any]], ranks: int,
+                  spans: List[Tuple[float, float]], file: str, tally: Tally) -> None:
     """Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what
     launches it, and as a backend's event: the first of these kinds that the trace has counts, so that none
-    counts twice."""
+    counts twice. `spans` is of the whole trace; empty: it is that of these events."""
     kernels: List[Call] = []
     launches: List[Call] = []
     shapes: List[Call] = []
-    spans = []
-    for number, event in enumerate(events):
+    own_spans = []
+    for number, event in events:
         if _text(event, "ph") != "X":
             continue
         where = f"{place}[{number}]"
         name, us, args = _text(event, "name"), _number(event, "dur", where), event.get("args")
-        spans.append((_number(event, "ts", where), us))
+        own_spans.append((_number(event, "ts", where), us))
         if not isinstance(args, dict):
             continue
         if "Collective name" in args:
             is_kernel = _text(event, "cat") == "kernel"
             (kernels if is_kernel else launches).append(
                 _call_of_args(args, us if is_kernel else 0, f"{where}.args"))
-        elif name.startswith(("gloo:", "mpi:", "ucc:")):
+        elif name.startswith(_BACKENDS) and _text(event, "cat") != "gpu_user_annotation":
             shapes.append(_call_of_shapes(name, args, ranks, us, f"{where}.args"))
     for call in kernels or launches or shapes:
         tally.add(file, call)
-    tally.lasted(spans)
+    tally.lasted(spans or own_spans)
 
 
 def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
@@ -378,6 +445,8 @@ def _read_nccl_log(file: str, text: str, tally: Tally) -> None:
         def after(word: str) -> str:
             return re.split("[ ,\\]]", line.partition(word)[2], maxsplit=1)[0]
 
+        # Threads of a process that drive one GPU (forward and autograd's) are one rank.
+        process = re.sub(r":[0-9]+ \[", " [", process)
         count = _required(after(" count "), "a count", where)
         kind = _required(after(" datatype "), "the number of a type", where)
         ranks = _required(after("[nranks="), "a number of ranks", where, MOST_RANKS)

@@ -326,6 +326,31 @@ for row in by_library["rows"][:2]:
 text = run("job", "timed.json", "--machine", "dgx-a100:1", "--search-time", "1")
 assert "your job would gain up to " in text and "its collectives took 100 ms of 1 s" in text, text
 
+# Threads of a process are one rank; what PyTorch before 2.2 calls a collective has the sizes of its tensors.
+for name, want in [("two_threads.log", {"allgather": (4, 16 << 20)}), ("old_profile.json", {"allreduce": (1, 4 << 20), "reducescatter": (1, 16 << 20)})]:
+    its, _ = listed(pathlib.Path(__file__).resolve().parents[1] / "data/repro/public" / name)
+    assert {row["collective"]: (row["calls"], row["message_bytes"]) for row in its["calls"]} == want, (name, its["calls"])
+
+# Of a long profile only the events of collectives are parsed: by the same rules, whatever is between them.
+from chorale import traces  # noqa: E402
+
+for trial in range(20):
+    calls = job()
+    trace = kineto(calls, 0, kernels=trial % 2 == 0)
+    for _ in range(40):
+        trace["traceEvents"].insert(dice.randrange(len(trace["traceEvents"]) + 1), dice.choice([
+            {"ph": "X", "cat": "cpu_op", "name": '"Collective name" {"ph": "X"', "ts": 9, "dur": 3, "args": {"a": '{"name":'}},
+            {"ph": "f", "id": 1, "name": "ac2g", "ts": 7}, {"name": "process_name", "ph": "M", "args": {"name": "python"}},
+            {"ph": "X", "cat": "gpu_user_annotation", "name": "nccl:all_reduce", "ts": 5, "dur": 1, "args": {"External id": 1}}]))
+    (work / "long.json").write_text(json.dumps(trace, indent=dice.choice([None, 1])))
+    answers = []
+    for traces.MOST_PARSED in (1 << 30, 0):
+        try:
+            answers.append(traces.job_of([str(work / "long.json")]))
+        except traces.InputError as error:
+            answers.append(str(error))
+    assert answers[0] == answers[1], (trial, answers)
+
 # Wrong input.
 wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),
          "half.json": ('{"traceEvents": [', "half.json"), "none.json": ('{"traceEvents": []}', "none.json: has no collective with a size"),
