@@ -359,7 +359,7 @@ OrError<CompiledWorkload> try_compile(const Workload& workload, const WorkloadMa
          .us = times.us(chosen, bytes)});
   }
   OrError<std::vector<NamedText>> files =
-      try_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
+      to_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
   if (!files) return files.error();
   compiled.files = *std::move(files);
   return compiled;

@@ -461,9 +461,9 @@ std::string printed_header(const WorkloadPlaces& places) {
 }  // namespace
 
 // Faults are found while places are made and while statements are printed, so both are asked.
-OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
-                                                     const std::vector<WorkloadAlgorithm>& algorithms,
-                                                     const WorkloadSourceOptions& options) {
+OrError<std::vector<NamedText>> to_workload_sources(const Workload& workload,
+                                                    const std::vector<WorkloadAlgorithm>& algorithms,
+                                                    const WorkloadSourceOptions& options) {
   const std::string name = options.name.empty() ? workload.name : options.name;
   const WorkloadPlaces places(workload, algorithms, name, options.execution);
   if (places.error()) return *places.error();
@@ -476,12 +476,6 @@ OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
   for (const EmbeddedFile& file : workload_files())
     if (includes_header(options.carrier, file.path)) files.push_back({file.path, file.contents});
   return files;
-}
-
-std::vector<NamedText> to_workload_sources(const Workload& workload,
-                                           const std::vector<WorkloadAlgorithm>& algorithms,
-                                           const WorkloadSourceOptions& options) {
-  return try_workload_sources(workload, algorithms, options).or_throw();
 }
 
 }  // namespace chorale

@@ -35,10 +35,7 @@ struct WorkloadSourceOptions {
 // make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has
 // passed, and an algorithm for each of needed_collectives() with any number of chunks. An error
 // where one is missing or does something else, and for operations that need a scattered tensor in one piece.
-OrError<std::vector<NamedText>> try_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
-                                                     const WorkloadSourceOptions& = {});
-// The same, or InputError.
-std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
-                                           const WorkloadSourceOptions& = {});
+OrError<std::vector<NamedText>> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
+                                                    const WorkloadSourceOptions& = {});
 
 }  // namespace chorale

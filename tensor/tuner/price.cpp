@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 
 #include "ir/error.h"
@@ -257,34 +256,6 @@ WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, 
 }
 
 // Among `ranks` ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
-// In units of a block: (steps, rounds/chunks). AllReduce by recursive halving and doubling would take 2
-// log2 p steps and 2 (p-1)/p blocks; here ReduceScatter and AllGather are one step each, since a switch
-// lets all send to all at once.
-std::vector<Cost> switch_points(OperationKind kind, int ranks) {
-  const int others = ranks - 1;
-  const int halvings =
-      std::has_single_bit(static_cast<unsigned>(ranks)) ? std::countr_zero(static_cast<unsigned>(ranks)) : 0;
-  const int doublings = std::bit_width(static_cast<unsigned>(others));
-  std::vector<Cost> points;
-  switch (kind) {
-    case OperationKind::AllReduce:  // everything to everyone; ReduceScatter and AllGather; doubling
-      points = {{.steps = 1, .rounds = others}, {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
-      if (halvings > 0) points.push_back({.steps = halvings, .rounds = halvings});
-      break;
-    case OperationKind::Reduce:
-    case OperationKind::Broadcast:  // directly; by a tree; scattered and gathered
-      points = {{.steps = 1, .rounds = others},
-                {.steps = doublings, .rounds = doublings},
-                {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
-      break;
-    case OperationKind::Send:
-      return {{.steps = 1, .rounds = 1}};
-    default:
-      points = {{.steps = 1, .rounds = others}};
-  }
-  if (ranks == 1) return {{.steps = 0, .rounds = 0}};
-  return points;
-}
 
 }  // namespace
 
@@ -322,26 +293,6 @@ WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, cons
   std::vector<UnitWork> units = unit_work(workload);
   if (const std::string why = why_none(units, prices, given); !why.empty()) throw InputError("prices", why);
   return priced(std::move(units), prices, given);
-}
-
-// All kinds among the world and among a group; across groups there is AllReduce only.
-WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, const DeviceNumbers& device) {
-  WorkloadPrices prices{.device = device};
-  for (const Scope scope : {Scope::World, Scope::Group})
-    for (const OperationKind kind :
-         {OperationKind::AllReduce, OperationKind::ReduceScatter, OperationKind::AllGather,
-          OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::AllToAllV,
-          OperationKind::Send})
-      prices.collectives.push_back({.kind = kind,
-                                    .scope = scope,
-                                    .link = link,
-                                    .points = switch_points(kind, ranks_in(workload, scope))});
-  prices.collectives.push_back(
-      {.kind = OperationKind::AllReduce,
-       .scope = Scope::Across,
-       .link = link,
-       .points = switch_points(OperationKind::AllReduce, ranks_in(workload, Scope::Across))});
-  return prices;
 }
 
 // What a measurement may vary without changing the schedule: the point of the frontier by which a

@@ -59,11 +59,6 @@ struct WorkloadPrices {
 // Null: there is none for that, or it has no points.
 const CollectivePrice* price_of(const WorkloadPrices&, OperationKind, Scope, int root);
 
-// For programs without a machine: ranks that each have one link to a switch, with what can be done over it in
-// one step, by recursive halving (if their number is a power of two), and with the fewest bytes. Sends have a
-// link of their own.
-WorkloadPrices switch_prices(const Workload&, const AlphaBeta& link, const DeviceNumbers& = {});
-
 struct UnitPrice {
   std::string name = {};  // of the kernel, or operation
   double launch_us = 0, steps_us = 0;

@@ -26,7 +26,7 @@ struct UnitWork {
   Unit unit = {};
   bool beside = false;  // is of an overlap of a communication and what does not depend on it
   // An element that is read more than once is read once; what a kernel makes and only the kernel reads costs
-  // none. The rule of UnitTraffic (verifier/machine.h), but for operands that are broadcast in a
+  // none. The rule of UnitTraffic (tests/tensor/interpreter.h), but for operands that are broadcast in a
   // form of their own ([S, 1] over flat slices) and convolutions that skip elements, which count as if all
   // were read.
   std::int64_t read = 0, written = 0;

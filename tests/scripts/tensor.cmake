@@ -1,11 +1,11 @@
 # Random programs before and after random transformations; more of them by benchmarks/long.py.
 add_executable(preserve tensor/preserve.cpp)
-target_link_libraries(preserve PRIVATE tensor semantics fmt::fmt chorale_warnings)
+target_link_libraries(preserve PRIVATE interpreter semantics fmt::fmt chorale_warnings)
 program_test(tensor.preserve preserve 1000 1)
 # What is emitted of random programs, compiled and run; many at once, since the compiler takes nearly all of
 # the time.
 add_executable(emit_random tensor/emit_random.cpp)
-target_link_libraries(emit_random PRIVATE codegen construct tensor semantics fmt::fmt chorale_warnings)
+target_link_libraries(emit_random PRIVATE codegen construct interpreter semantics fmt::fmt chorale_warnings)
 target_compile_definitions(emit_random PRIVATE CHORALE_CXX="${CMAKE_CXX_COMPILER}" CHORALE_MPIEXEC="${MPIEXEC_EXECUTABLE}"
                                                CHORALE_SOURCE="${PROJECT_SOURCE_DIR}" CHORALE_SHIM="$<TARGET_FILE:nccl_shim>"
                                                CHORALE_EMITTED="${emitted}")

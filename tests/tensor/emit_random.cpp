@@ -77,7 +77,7 @@ std::optional<Program> random_program(const Options& options, std::uint64_t numb
         for (double& x : values) x = mixed_number(operation(result.workload, name).type.element, dice);
   result.algorithms = some_algorithms(result.workload, 1 + static_cast<int>(number % 3), number % 4 < 2);
   try {
-    to_workload_sources(result.workload, result.algorithms);
+    to_workload_sources(result.workload, result.algorithms).or_throw();
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -149,7 +149,7 @@ int differences(const std::vector<Program>& programs, const Options& options, Fo
   for (std::size_t k = 0; k < programs.size(); ++k) {
     const Workload& workload = programs[k].workload;
     const std::string name = fmt::format("w{}", k);
-    for (NamedText file : to_workload_sources(workload, programs[k].algorithms, {.name = name})) {
+    for (NamedText file : to_workload_sources(workload, programs[k].algorithms, {.name = name}).or_throw()) {
       if (file.path == name + "_main.cpp") {
         file.text = std::regex_replace(file.text, std::regex("int main\\("), name + "_main(");
         file.text = std::regex_replace(file.text, std::regex("struct Workload \\{"),

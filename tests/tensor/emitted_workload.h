@@ -1,4 +1,4 @@
-// Workloads, printed, compiled, and run beside what they mean (tensor/verifier/machine.h).
+// Workloads, printed, compiled, and run beside what they mean (tests/tensor/interpreter.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -22,10 +22,10 @@
 #include "tensor/language/text.h"
 #include "tensor/lowering/workload_source.h"
 #include "tensor/transformations/transform.h"
-#include "tensor/verifier/machine.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/kit/folder.h"
 #include "tests/semantics/machines.h"
+#include "tests/tensor/interpreter.h"
 
 namespace chorale::test {
 
@@ -84,7 +84,7 @@ inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, 
 
 // The text of a workload on a full machine.
 inline std::string header_of(const Workload& workload) {
-  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
+  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"}).or_throw()[0].text;
 }
 
 template <typename T>
@@ -135,7 +135,8 @@ class Emitted {
   Emitted(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms, Carrier carrier,
           Build build, const Execution& execution = {}, const std::string& defines = "")
       : workload_(workload), carrier_(carrier) {
-    for (NamedText file : to_workload_sources(workload, algorithms, {.name = "w", .execution = execution})) {
+    for (NamedText file :
+         to_workload_sources(workload, algorithms, {.name = "w", .execution = execution}).or_throw()) {
       file.path = folder_.path() / file.path;
       write_files({file});
     }

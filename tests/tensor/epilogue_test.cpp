@@ -23,10 +23,10 @@
 #include "runtime/run.h"
 #include "semantics/verify_blocks.h"
 #include "semantics/verify_program.h"
-#include "tensor/verifier/elements.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/kit/random.h"
 #include "tests/runtime/everything.h"
+#include "tests/tensor/meaning.h"
 #include "topology/builders.h"
 
 namespace chorale::test {

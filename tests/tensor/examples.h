@@ -9,7 +9,7 @@
 
 #include "ir/files.h"
 #include "tensor/language/text.h"
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 
 namespace chorale::test {
 

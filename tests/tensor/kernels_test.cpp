@@ -11,7 +11,7 @@
 #include "tensor/transformations/moves.h"
 #include "tensor/transformations/transform.h"
 #include "tensor/tuner/unit_work.h"
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 #include "tests/tensor/programs.h"
 
 namespace chorale::test {

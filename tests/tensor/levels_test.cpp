@@ -7,6 +7,7 @@
 #include "tensor/transformations/transform.h"
 #include "tensor/tuner/tune.h"
 #include "tests/tensor/programs.h"
+#include "tests/tensor/switch_prices.h"
 
 namespace chorale::test {
 namespace {

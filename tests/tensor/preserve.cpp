@@ -1,5 +1,5 @@
 // Do transformations keep what programs mean? Random programs (tests/tensor/random_workload.h) go through
-// random transformations; program and result are interpreted (tensor/verifier/machine.h) in several orders
+// random transformations; program and result are interpreted (tests/tensor/interpreter.h) in several orders
 // and with several seeds, and outputs and state, composed, have to be the same to the bit. The result has to
 // survive its text form, too.
 //

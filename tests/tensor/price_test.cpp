@@ -10,6 +10,7 @@
 #include "tensor/tuner/unit_work.h"
 #include "tests/kit/refusal.h"
 #include "tests/tensor/examples.h"
+#include "tests/tensor/switch_prices.h"
 
 namespace chorale::test {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "ir/error.h"
 #include "tensor/language/infer.h"
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 #include "tests/tensor/workloads.h"
 
 namespace chorale::test {

@@ -13,7 +13,7 @@
 
 #include "ir/step_rows.h"
 #include "tensor/lowering/workload_source.h"
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 
 namespace chorale::test {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/device/elements.h"
-#include "tensor/verifier/elements.h"
+#include "tests/tensor/meaning.h"
 
 namespace chorale::test {
 namespace {

@@ -18,6 +18,7 @@
 #include "tests/kit/refusal.h"
 #include "tests/tensor/examples.h"
 #include "tests/tensor/random_workload.h"
+#include "tests/tensor/switch_prices.h"
 
 namespace chorale::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "tensor/language/text.h"
 #include "tensor/transformations/transform.h"
-#include "tensor/verifier/machine.h"
 #include "tests/kit/refusal.h"
+#include "tests/tensor/interpreter.h"
 
 namespace chorale::test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "runtime/device/elements.h"
 #include "runtime/device/epilogue.h"
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 #include "tests/tensor/workloads.h"
 
 namespace chorale::test {

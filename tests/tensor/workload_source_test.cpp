@@ -607,7 +607,7 @@ TEST(EmittedWorkload, GoesBesideAnotherOneInOneTranslationUnit) {
   Folder folder;
   for (const std::string name : {"adam", "lamb"}) {
     const Workload workload = parsed(text_of_example(name), "", {}, 2);
-    for (NamedText file : to_workload_sources(workload, some_algorithms(workload, 1, true))) {
+    for (NamedText file : to_workload_sources(workload, some_algorithms(workload, 1, true)).or_throw()) {
       if (file.path.starts_with("runtime/")) file.text += fmt::format("// Of {}.\n", name);
       file.path = folder.path() / name / file.path;
       write_files({file});
@@ -650,7 +650,7 @@ TEST(EmittedWorkload, IsRefusedWithoutAnAlgorithmThatDoesWhatItNeeds) {
   const Workload workload = parsed(text_of_example("adam"), kFuseAdam, {}, 3);
   std::vector<WorkloadAlgorithm> algorithms = some_algorithms(workload, 1, true);
   const auto message = [&] {
-    return test::refusal_of([&] { to_workload_sources(workload, algorithms); }, "none");
+    return test::refusal_of([&] { to_workload_sources(workload, algorithms).or_throw(); }, "none");
   };
   std::swap(algorithms[0].operation, algorithms[1].operation);
   EXPECT_THAT(message(), testing::HasSubstr("its algorithm"));

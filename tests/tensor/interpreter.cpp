@@ -14,7 +14,7 @@
 //
 // This is deliberately slow: nothing is vectorized, hoisted or skipped. It shares the nouns with what it
 // verifies, and nothing else.
-#include "tensor/verifier/machine.h"
+#include "tests/tensor/interpreter.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "tensor/verifier/elements.h"
+#include "tests/tensor/meaning.h"
 
 namespace chorale {
 namespace {

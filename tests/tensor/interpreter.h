@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tensor/language/workload.h"
-#include "tensor/verifier/elements.h"
+#include "tests/tensor/meaning.h"
 
 namespace chorale {
 

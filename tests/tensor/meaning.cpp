@@ -1,6 +1,6 @@
 // Sums are added up in the order of ranks, or of elements: those over ranks are rounded to the element type
 // each time, the others once, by the caller.
-#include "tensor/verifier/elements.h"
+#include "tests/tensor/meaning.h"
 
 #include <fmt/format.h>
 
