@@ -181,7 +181,7 @@ for machine, ranks in (("full:8", 8), ("dgx1", 8), ("ring:4", 4)):
 has_gloo = [python for python in (sys.executable, "/usr/bin/python3") if os.path.exists(python) and subprocess.run(
     [python, "-c", "import torch.distributed as d; assert d.is_gloo_available()"], capture_output=True).returncode == 0]
 if has_gloo:
-    python = {"PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "python"), "CHORALE": chorale, "PATH": f"{pathlib.Path(chorale).parent}:{os.environ['PATH']}"}
+    python = {"PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "python"), "CHORALE": chorale, "XDG_CACHE_HOME": str(work), "PATH": f"{pathlib.Path(chorale).parent}:{os.environ['PATH']}"}
     for name, said in (("resume.py", r"uninterrupted ([-0-9.]+)  resumed from state_dict ([-0-9.]+)"), ("none.py", r"FusedAdam ([-0-9.]+), torch Adam ([-0-9.]+)")):
         known.add(name)
         with open(work / "out", "w+") as out:

@@ -20,8 +20,8 @@ python_test(property.verifier SCRIPT property/verifier_test $<TARGET_FILE:exhaus
 
 # What was once stated and was not so.
 find_package(MPI REQUIRED COMPONENTS C)
-python_test(property.repro LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive> $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload>
-            ${MPI_C_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/data)
+python_test(property.repro LEAKS ENVIRONMENT CXX=${emitted}/quick_cxx ARGUMENTS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive> $<TARGET_FILE:emit_random>
+            $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/data)
 
 # Makers by properties, of the rooms themselves; --long and --seed: tests/property/main.cpp.
 file(GLOB properties CONFIGURE_DEPENDS property/*_test.cpp)
