@@ -12,6 +12,7 @@ Options (torch.compile(.., options={..})):
 All ranks compile the same graphs in the same order, as they call the same collectives."""
 
 import contextlib
+import copy
 import fnmatch
 import hashlib
 import json
@@ -27,14 +28,16 @@ import torch
 import torch.distributed as dist
 from torch._dynamo.utils import detect_fake_mode
 from torch._inductor.pattern_matcher import stable_topological_sort
-from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 
 from chorale import workload
+from chorale.agreement import everyone, together
 from chorale.logs import log
 from chorale.regions import COLLECTIVES, Left, Region, known_alike, name_of, shape_of
 
 ROUNDS = 7           # of a measurement, of which the median counts
 GAIN = 0.97          # of PyTorch's time: what a program must reach
+CLASSES = 8          # sizes of a graph whose sizes are symbols that have programs of their own
 _operators = {}      # by text, script and group
 statistics_of = {}   # of the last compilation of each kind of graph: collectives, and those fused
 
@@ -47,6 +50,7 @@ class Settings:
             )
         self.replicated, self.choose, self.inner, self.machine, self.directory = list(
             replicated), choose, inner, machine, directory
+        self.sized = False  # whether a graph is one of several that differ in their sizes
 
 
 def candidates(file, ranks, machine):
@@ -74,6 +78,8 @@ def operator_of(text, script, group, settings):
         name = "fused_" + hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         try:
             loaded = workload.loaded(text, script, group, settings.machine, settings.directory)
+        except ConnectionError:
+            raise
         except (RuntimeError, OSError) as error:
             raise Left(f"its program was not compiled: {error}") from error
         _operators[key] = loaded.register(name)
@@ -121,33 +127,52 @@ def median_times(functions, group):
     return medians.tolist()
 
 
-def agreed(text, group):
-    """Whether all ranks have this text."""
-    number = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
-    both = torch.tensor([number, -number])
-    dist.all_reduce(both, dist.ReduceOp.MAX, group=group)
-    return both[0] == -both[1]
+def agreed(act, group, told):
+    """What `act` gives on each rank of a group; Left on all where one of them fails."""
+    try:
+        return together(act, group, f"to compile {told}")
+    except (ConnectionError, Left):
+        raise
+    except Exception as why:
+        raise Left(str(why) or type(why).__name__) from why
+
+
+def region_of(node, known, sized, told):
+    """The region of a collective and its program(), which all ranks of its group have; if it is `sized`, for
+    all numbers of rows of one class."""
+    found = []
+
+    def compared():
+        region = Region(node, known, sized)
+        found.extend((region, region.program()))
+        if any(each.meta["val"].device.type != "cpu" for each, _, _ in found[1][1]):
+            raise Left("its tensors are on no CPU")
+        return hashlib.sha256(region.compared.encode()).hexdigest()
+
+    if len(set(agreed(compared, dist.distributed_c10d._resolve_process_group(node.args[-1]), told))) > 1:
+        raise Left("other ranks have another program there")
+    return found
 
 
 @torch.no_grad()
-def chosen(region, settings):
-    """The operator that takes the place of a region, its operands and results, and what is reported."""
-    text, operands, results = region.program()
-    if any(node.meta["val"].device.type != "cpu" for node, _, _ in operands):
-        raise Left("its tensors are on no CPU")
+def chosen(region, program, settings, told):
+    """The operator that takes the place of a region, and what is reported."""
+    text, operands, results = program
     group = dist.distributed_c10d._resolve_process_group(region.group)
-    if not agreed(region.compared, group):
-        raise Left("other ranks have another program there")
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "fused.chorale"
-        file.write_text(text)
-        scripts = candidates(file, region.ranks, settings.machine or f"full:{region.ranks}")
+
+    def tuned():
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "fused.chorale"
+            file.write_text(text)
+            return candidates(file, region.ranks, settings.machine or f"full:{region.ranks}")
+
+    scripts = agreed(tuned, group, told)[0]
     scripts = scripts[:1] if settings.choose == "fused" else scripts
     begin = time.perf_counter()
     operators = [operator_of(text, script, group, settings) for script in scripts]
     took = time.perf_counter() - begin
     if settings.choose == "fused":
-        return operators[0], operands, results, f"as {scripts[0] or 'it is'}; made in {took:.1f} s"
+        return operators[0], f"as {scripts[0] or 'it is'}; made in {took:.1f} s"
     values = {node: made_up(node) for node, _, _ in operands}
     own, places = alone(region, operands, results)
     values.update((node, made_up(node)) for node in places if node not in values)
@@ -160,12 +185,12 @@ def chosen(region, settings):
     told = f"{1e3 * times[best + 1]:.2f} ms, PyTorch's {1e3 * times[0]:.2f} ms; made in {took:.1f} s"
     if times[best + 1] > GAIN * times[0]:
         raise Left(f"it is not faster as a program: {told}")
-    return operators[best], operands, results, f"as {scripts[best] or 'it is'}: {told}"
+    return operators[best], f"as {scripts[best] or 'it is'}: {told}"
 
 
 def part_of(shape, layout, ranks):
     cut = re.fullmatch(r"Sliced\((\d)\)", layout)
-    return shape if not cut else [side // ranks if k == int(cut[1]) else side for k, side in enumerate(shape)]
+    return [side // ranks if cut and k == int(cut[1]) else int(side) for k, side in enumerate(shape)]
 
 
 def put_in(graph, region, operator, operands, results):
@@ -224,9 +249,7 @@ def proven_alike(graph, known, group):
     """Nodes of which all ranks of a group have the same: those whose digests are on all of its ranks."""
     mine = known_alike(graph, known, group)
     of = dist.distributed_c10d._resolve_process_group(group)
-    everyone = [None] * dist.get_world_size(of)
-    dist.all_gather_object(everyone, sorted(set(mine.values())), group=of)
-    common = set.intersection(*map(set, everyone))
+    common = set.intersection(*everyone(set(mine.values()), of, "to compile a graph"))
     return {node: digest for node, digest in mine.items() if digest in common}
 
 
@@ -246,10 +269,10 @@ def passed(module, kind, known, settings):
         try:
             with communicating():
                 group = node.args[-1]
-                region = Region(node, made[group])
-                operator, operands, results, how = chosen(region, settings)
+                region, program = region_of(node, made[group], settings.sized, told)
+                operator, how = chosen(region, program, settings, told)
             inside = [each for each in (*region.nodes, *region.names) if each.target in COLLECTIVES]
-            made[group].update(put_in(graph, region, operator, operands, results))
+            made[group].update(put_in(graph, region, operator, *program[1:]))
             stable_topological_sort(graph)  # regions are found in the order of the graph
             gone.update(inside)
             fused += len(inside)
@@ -257,7 +280,7 @@ def passed(module, kind, known, settings):
                 log.info("%s: fused: %s, %s%s", told, " -> ".join(region.words), how,
                          "".join(f"\n  left outside: {note}" for note in dict.fromkeys(region.notes)))
         except Left as why:
-            if dist.get_rank() == 0:
+            if dist.get_rank() == 0 or why.__cause__:  # a fault
                 log.info("%s: left alone: %s", told, why)
     statistics_of[kind] = (len(collectives), fused)
     graph.lint()
@@ -295,10 +318,44 @@ def ranks_of(group):
 
 def backend(module, inputs, *, options=None, mode=None):
     settings = Settings(**(options or {}))
-    alike, names = alike_inputs(module, settings), {
-    }  # by group: names of nodes that the backward pass gets from the forward pass
+    alike = alike_inputs(module, settings)
+    if not any(isinstance(side, torch.SymInt) for each in inputs for side in sides(each)):
+        return compiled(module, inputs, alike, settings)
+    if dist.get_rank() == 0:
+        log.info("sizes are symbols: programs for each of the first %d", CLASSES)
+    return Sized(module, alike, settings, compiled(module, inputs, alike, settings, fuses=False))
+
+
+def sides(value):
+    return value.shape if torch.is_tensor(value) else (value, )
+
+
+class Sized:
+    """A graph whose sizes are symbols. It is compiled for each of the sizes that come first, once, and runs as
+    `general` with others."""
+
+    def __init__(self, module, alike, settings, general):
+        self.module, self.alike, self.general, self.made = module, alike, general, {}
+        self.settings = copy.copy(settings)
+        self.settings.sized = True
+
+    def __call__(self, *inputs):
+        key = tuple(tuple(sides(each)) for each in inputs)
+        if key not in self.made and len(self.made) < CLASSES:
+            fake = FakeTensorMode(allow_non_fake_inputs=True)  # without symbols
+            given = [fake.from_tensor(each) if torch.is_tensor(each) else each for each in inputs]
+            module = torch.fx.GraphModule(self.module, copy.deepcopy(self.module.graph))
+            self.made[key] = compiled(module, given, self.alike, self.settings)
+        return self.made.get(key, self.general)(*inputs)
+
+
+def compiled(module, inputs, alike, settings, fuses=True):
+    """A graph, compiled with programs in place of regions if it `fuses`. `alike`: as of alike_inputs()."""
+    names = {}  # by group: names of nodes that the backward pass gets from the forward pass
 
     def graph_pass(module, kind):
+        if not fuses:
+            return module
         places = [
             node for node in module.graph.find_nodes(op="placeholder")
             if torch.is_tensor(node.meta.get("val"))

@@ -15,6 +15,15 @@ def carries(group, kind):
     return kind in {each.type for each in types}
 
 
+def global_rank(group, rank):
+    """The number in the world of a rank of a group."""
+    if group is None:
+        return rank
+    named = getattr(dist, "get_global_rank",
+                    None) or dist.distributed_c10d._get_global_rank  # before PyTorch 2
+    return named(group, rank)
+
+
 def part(side, ranks, rank):
     """The begin and the length of a rank's slice."""
     return rank * (side // ranks) + min(rank, side % ranks), side // ranks + (rank < side % ranks)

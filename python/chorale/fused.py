@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from chorale import updates, workload
 from chorale.buckets import KINDS, Bucket
-from chorale.exchanges import part
+from chorale.exchanges import global_rank, part
 
 BUCKET = 25 << 20                         # bytes of gradients, as of DistributedDataParallel
 PATIENCE = datetime.timedelta(minutes=2)  # how long state_dict() waits for the other ranks
@@ -106,7 +106,7 @@ class Fused(torch.optim.Optimizer):
                 f"same model on all"
             )
         bytes_ = flat.view(torch.uint8) if flat.numel() else flat  # whatever types the backend has
-        dist.broadcast(bytes_, workload.global_rank(self.group, 0), group=self.group)
+        dist.broadcast(bytes_, global_rank(self.group, 0), group=self.group)
 
     def part(self, count):
         """This rank's slice of this number of elements."""
@@ -447,7 +447,7 @@ def _beside(group, ranks):
     """A group of the same ranks for what is sent while other collectives run; before PyTorch 2.1 there is
     none of a part of the ranks, since all of them would have to make it."""
     local = "use_local_synchronization" in inspect.signature(dist.new_group).parameters
-    everyone = tuple(workload.global_rank(group, rank) for rank in range(ranks))
+    everyone = tuple(global_rank(group, rank) for rank in range(ranks))
     if not local and ranks < dist.get_world_size():
         return group
     if everyone not in _besides:

@@ -98,10 +98,19 @@ class Left(Exception):
     """Why a collective is left alone."""
 
 
-class Region:
-    """`operands`: names, nodes, shapes and layouts; `lines`: statements; `results`: names, nodes."""
+class Rows(int):
+    """A number of rows that is R in the text of a program, which is for other numbers, too."""
 
-    def __init__(self, collective, known):
+    def __str__(self):
+        return "R"
+
+
+class Region:
+    """`operands`: names, nodes, shapes and layouts; `lines`: statements; `results`: names, nodes. If it is
+    `sized`, its rows behind an AllReduce are a size of its program."""
+
+    def __init__(self, collective, known, sized=False):
+        self.sized = sized
         self.collective, self.kind, self.known = collective, COLLECTIVES[collective.target], known
         self.group = collective.args[-1]
         self.ranks = torch.distributed.get_world_size(
@@ -157,7 +166,8 @@ class Region:
         whole = shape_of(c.args[0])
         if found:
             whole, self.cut = shape_of(found[0]), 1
-        self.whole = whole if self.cut == 1 else [torch.Size(whole[:-1]).numel(), whole[-1]]
+        rows = torch.Size(whole[:-1]).numel()
+        self.whole = whole if self.cut == 1 else [Rows(rows) if self.sized and self.cut is None else rows, whole[-1]]
         self.biases = []
         layer = self.summand(found[0] if found else c.args[0], [c.args[0], *found[1]] if found else [])
         if not self.words:
@@ -393,7 +403,9 @@ class Region:
         declared = "".join(
             f"Tensor {name}({NAMES[node.meta['val'].dtype]}, [{', '.join(map(str, shape))}], {layout})\n"
             for name, (node, shape, layout) in self.operands.items())
-        text = f"workload fused\nranks {self.ranks}\n{declared}" + "".join(
+        rows = self.whole[0]
+        size = f"size R = {1 << (rows - 1).bit_length()}\n" if isinstance(rows, Rows) else ""  # that of its class
+        text = f"workload fused\nranks {self.ranks}\n{size}{declared}" + "".join(
             line + "\n" for line in self.lines) + f"return {', '.join(results)}\n"
         # What ranks compare: of each operand that all have the same of, by what that is known.
         self.compared = text + "".join(f"{name}: {self.known.get(node)}\n"

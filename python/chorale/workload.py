@@ -28,7 +28,8 @@ import torch
 import torch.distributed as dist
 
 from chorale import cache, operators, shared
-from chorale.exchanges import carries, part
+from chorale.agreement import together
+from chorale.exchanges import carries, global_rank, part
 from chorale.logs import log
 from chorale.statements import TYPES
 
@@ -44,15 +45,6 @@ class Message(ctypes.Structure):
 
 
 EXCHANGE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Message), ctypes.c_int)
-
-
-def global_rank(group, rank):
-    """The number in the world of a rank of a group."""
-    if group is None:
-        return rank
-    named = getattr(dist, "get_global_rank",
-                    None) or dist.distributed_c10d._get_global_rank  # before PyTorch 2
-    return named(group, rank)
 
 
 def exchange_over(group):
@@ -215,18 +207,32 @@ def loaded(text, script, group, machine=None, directory=None):
 
 
 def load(file, machine, group=None, sizes=None, **options):
-    """The program of a file for the ranks of a process group, which all call this. Options: those of
-    built()."""
+    """The program of a file for the ranks of a process group, which all call this: what one of them cannot
+    make is raised on all. Options: those of built()."""
     if options.get("device", "cpu") == "cpu" and not carries(group, "cpu"):
         raise ValueError(
             f"device='cpu': the group's backend, {dist.get_backend(group)}, moves no tensors of the CPU; take "
             "device='cuda', or init_process_group('cpu:gloo,cuda:nccl')")
-    folder = built(file,
-                   machine,
-                   dist.get_world_size(group) // options.get("groups", 1),
-                   sizes=sizes,
-                   **options)
-    return Workload(folder, group, sizes, options.get("device", "cpu"))
+    ranks = dist.get_world_size(group) // options.get("groups", 1)
+
+    def ready():  # what fails at once is known before others compile
+        program(), cache.cache(options.get("directory"))
+        if shutil.which("make") is None:
+            raise FileNotFoundError("there is no program 'make' on the path, which compiles programs")
+
+    def made():
+        folder = built(file, machine, ranks, sizes=sizes, **options)
+        ctypes.CDLL(library_in(folder))
+        return str(folder)
+
+    doing = f"to compile {pathlib.Path(file).name}"
+    together(ready, group, doing)
+    folders = together(made, group, doing)
+    return Workload(folders[dist.get_rank(group)], group, sizes, options.get("device", "cpu"))
+
+
+def library_in(folder):
+    return str(next(pathlib.Path(folder).glob("*.so")))
 
 
 class Workload:
@@ -241,7 +247,7 @@ class Workload:
         self.updated = {row["name"] for row in self.description["tensors"] if row["updated"]}
         self.group = group
         self.sizes = dict(sizes or {})
-        self.library = ctypes.CDLL(str(next(pathlib.Path(folder).glob("*.so"))))
+        self.library = ctypes.CDLL(library_in(folder))
         if device == "cpu":
             self.library.chorale_use_blas(*process_blas())
         self.library.chorale_make.restype = ctypes.c_void_p

@@ -181,11 +181,23 @@ def biased(x, w, bias):
     return collectives.all_reduce(x @ w, "sum", dist.group.WORLD) + bias.to_local()
 
 
+# The first sizes have programs each, and all of a class one library; those that follow have none.
 torch.manual_seed(rank)
+options = dict(choose="fused", inner="eager", directory=folder)
 with torch.no_grad():
-    given = torch.randn(6, 4), torch.randn(4, 16), own_bias
-    have = torch.compile(biased, backend="chorale", options=dict(choose="fused", inner="eager", directory=folder))(*given)
-    assert torch.allclose(have, biased(*given), atol=1e-5), f"rank {rank}: {(have - biased(*given)).abs().max()}"
+    whole = torch.compile(biased, backend="chorale", options=options, dynamic=True)
+    for k, rows in enumerate((6, 5, 6, *range(9, 17), 5)):
+        given = torch.randn(rows, 4), torch.randn(4, 16), own_bias
+        have = whole(*given)
+        assert torch.allclose(have, biased(*given), atol=1e-5), f"rank {rank}, {rows} rows: {(have - biased(*given)).abs().max()}"
+    if rank == 0:
+        assert told.getvalue().count("fused: mm -> all_reduce") == compiler.CLASSES, told.getvalue()
+        assert told.getvalue().count(" compiled in ") <= 2, told.getvalue()
+
+    # What one rank cannot compile is left alone on all, which name it.
+    torch._dynamo.reset()
+    torch.compile(biased, backend="chorale", options=dict(options, directory="/proc/none" if rank == 1 else folder))(*given)
+    assert "rank 1: /proc/none: cannot be made" in told.getvalue() or rank == 1 and "/proc/none: cannot be made" in told.getvalue(), told.getvalue()
 
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
