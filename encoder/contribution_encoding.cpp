@@ -44,36 +44,29 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops.from({i}));
 
   number_orbits(options.symmetry);
-  // Literals lie by orbit and time; those of members other than the first, and of what hops exclude, stay
-  // kFalse.
-  const std::size_t times = horizon_.steps + 1;
-  in_.assign(in_orbit_.size() * times, kFalse);
-  send_.assign(send_orbit_.size() * times, kFalse);
-  part_.assign(part_orbit_.size() * times, kFalse);
-  keep_.assign(rank_orbit_.size() * times, kFalse);
   for (Chunk c = 0; c < chunks; ++c)
     for (Rank n = 0; n < ranks; ++n)
-      if (rank_orbit_[c * ranks + n] == c * ranks + n) state(c, n);
+      if (keep_.is_smallest(c * ranks + n)) state(c, n);
   for (Chunk c = 0; c < chunks; ++c)
     for (LinkId l = 0; l < links; ++l)
-      if (send_orbit_[c * links + l] == c * links + l) value_sent(c, l);
+      if (send_.is_smallest(c * links + l)) value_sent(c, l);
   for (Chunk c = 0; c < chunks; ++c)
     for (LinkId l = 0; l < links; ++l)
       for (Rank i = 0; i < ranks; ++i)
-        if (const int at = (c * links + l) * ranks + i; part_orbit_[at] == at) part_of(c, l, i);
+        if (part_.is_smallest((c * links + l) * ranks + i)) part_of(c, l, i);
   for (Chunk c = 0; c < chunks; ++c)
     for (Rank n = 0; n < ranks; ++n)
-      if (rank_orbit_[c * ranks + n] == c * ranks + n)
+      if (keep_.is_smallest(c * ranks + n))
         for (int s = 1; s <= horizon_.steps; ++s)
           joined(c, n, s, asks_order(collective_, c) ? options.sums : SumsMade::Anyhow);
   const bool are_distinguished = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
     return limit.abilities.multicast && limit.abilities.reduce;
   });
   if (are_distinguished) {
-    copy_.assign(send_.size(), kFalse);
+    copy_ = OrbitLits(send_.orbits(), horizon_.steps + 1);
     for (Chunk c = 0; c < chunks; ++c)
       for (Rank n = 0; n < ranks; ++n)
-        if (rank_orbit_[c * ranks + n] == c * ranks + n)
+        if (keep_.is_smallest(c * ranks + n))
           for (int s = 1; s <= horizon_.steps; ++s) copies(c, n, s);
   }
   wanted();
@@ -85,7 +78,7 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
     if (limit_orbit_[i] == i)
       bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter,
                 topology_.limits[i].abilities);
-  if (options.order_chunks && options.symmetry.empty()) order();
+  if (options.symmetry.empty()) order();  // under symmetry it need not be consistent
 }
 
 // Variables exist for orbits of what they are about, under the group that the automorphisms generate. A
@@ -129,10 +122,11 @@ void ContributionEncoding::number_orbits(const std::vector<Automorphism>& genera
     }
     pair_orbit_ = pair.representatives();
   }
-  in_orbit_ = in.representatives();
-  send_orbit_ = send.representatives();
-  part_orbit_ = part.representatives();
-  rank_orbit_ = keep.representatives();
+  const int times = horizon_.steps + 1;
+  in_ = OrbitLits(in.representatives(), times);
+  send_ = OrbitLits(send.representatives(), times);
+  part_ = OrbitLits(part.representatives(), times);
+  keep_ = OrbitLits(keep.representatives(), times);
   link_orbit_ = link.representatives();
   limit_orbit_ = limit.representatives();
 }
@@ -142,12 +136,10 @@ void ContributionEncoding::state(Chunk c, Rank n) {
   for (int t = 0; t <= horizon_.steps; ++t) {
     for (Rank i = 0; i < topology_.ranks; ++i) {
       const int at = (c * topology_.ranks + n) * topology_.ranks + i;
-      if (in_orbit_[at] != at) continue;
-      Lit& lit = in_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + t];
-      if (!starts_at(collective_.chunks[c], i) || hops_[i][n] < 0 || hops_[i][n] > t) continue;
-      lit = t == 0 ? kTrue : formula_.fresh();
+      if (in_.is_smallest(at) && starts_at(collective_.chunks[c], i) && hops_[i][n] >= 0 && hops_[i][n] <= t)
+        in_(at, t) = t == 0 ? kTrue : formula_.fresh();
     }
-    keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + t] = formula_.fresh();
+    keep_(c * topology_.ranks + n, t) = formula_.fresh();
   }
 }
 
@@ -162,8 +154,7 @@ void ContributionEncoding::value_sent(Chunk c, LinkId l) {
     }
     if (std::all_of(something.begin(), something.end(), [](Lit lit) { return lit == kFalse; })) continue;
     const Lit moves = formula_.fresh();
-    const int at = c * static_cast<int>(topology_.links.size()) + l;
-    send_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + s] = moves;
+    send_(c * links() + l, s) = moves;
     something.push_back(-moves);
     missing.push_back(-moves);
     add(something);
@@ -173,13 +164,12 @@ void ContributionEncoding::value_sent(Chunk c, LinkId l) {
 
 // (part)
 void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
-  const int at = (c * static_cast<int>(topology_.links.size()) + l) * topology_.ranks + i;
   for (int s = 1; s <= horizon_.steps; ++s) {
     const Lit moves = send(c, l, s), held = in(c, topology_.links[l].src, s - 1, i);
     if (moves == kFalse || held == kFalse) continue;
     // What is held for sure is in the value whenever it moves: the send is the part.
     const Lit lit = held == kTrue ? moves : formula_.fresh();
-    part_[static_cast<std::size_t>(at) * (horizon_.steps + 1) + s] = lit;
+    part_((c * links() + l) * topology_.ranks + i, s) = lit;
     if (held == kTrue) continue;
     add({-lit, moves});
     add({-lit, held});
@@ -191,7 +181,7 @@ void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
 // the value after the step has a contribution if a term has it, and at most one may. To replace means to keep
 // nothing: a rank that holds a part of a sum and gets the complete one cannot add the two.
 void ContributionEncoding::joined(Chunk c, Rank n, int s, SumsMade made) {
-  const Lit keep = keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + s];
+  const Lit keep = this->keep(c, n, s);
   std::vector<Lit> arrivals = {keep};
   for (LinkId l : links_into_[n]) arrivals.push_back(send(c, l, s));
   add(arrivals);
@@ -250,7 +240,7 @@ void ContributionEncoding::wanted() {
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
       for (Rank d : collective_.chunks[c].post)
         for (Rank i : collective_.chunks[c].pre)
-          if (const int at = (c * topology_.ranks + d) * topology_.ranks + i; in_orbit_[at] == at)
+          if (in_.is_smallest((c * topology_.ranks + d) * topology_.ranks + i))
             add({-budget_.within(t), in(c, d, t, i)});
 }
 
@@ -268,7 +258,7 @@ void ContributionEncoding::agreed(Chunk c) {
     return this->pair(c, k, i, j);
   };
   for (Rank n = 0; n < ranks; ++n) {
-    if (!known && rank_orbit_[c * ranks + n] != c * ranks + n) continue;
+    if (!known && !keep_.is_smallest(c * ranks + n)) continue;
     for (int t = 1; t <= horizon_.steps; ++t)
       for (const Rank i : pre)
         for (const Rank j : pre) {
@@ -305,8 +295,7 @@ void ContributionEncoding::copies(Chunk c, Rank n, int s) {
   for (LinkId l : links_into_[n]) {
     const Lit moves = send(c, l, s);
     if (moves == kFalse) continue;
-    const std::size_t orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
-    Lit& lit = copy_[orbit * (horizon_.steps + 1) + s];
+    Lit& lit = copy_(c * links() + l, s);
     if (lit != kFalse) {  // of this orbit already
       formula_.add({-lit});
       continue;
@@ -350,29 +339,17 @@ void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks
 }
 
 // Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every
-// schedule can be renumbered so. The k-th literal of a chunk states that it arrived by the k-th (step, link),
-// and may be true only if the chunk before has arrived by then. Only if all chunks are equal, as in an
-// AllReduce: then any rank will do.
+// schedule can be renumbered so. Only if all chunks are equal, as in an AllReduce: then any rank will do.
 void ContributionEncoding::order() {
   for (const ChunkSpec& spec : collective_.chunks)
     if (spec.pre != collective_.chunks[0].pre || spec.post != collective_.chunks[0].post) return;
   const Rank chosen = collective_.chunks[0].post[0];
-  std::vector<Lit> previous;
-  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
-    std::vector<Lit> sofar;
+  std::vector<std::vector<Lit>> sends(collective_.chunks.size());
+  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
     for (int s = 1; s <= horizon_.steps; ++s)
-      for (LinkId l : links_into_[chosen]) {
-        const Lit now = send(c, l, s);
-        if (now == kFalse) continue;
-        const Lit lit = formula_.fresh();
-        add({-now, lit});
-        if (!sofar.empty()) add({-sofar.back(), lit});
-        add({-lit, now, sofar.empty() ? kFalse : sofar.back()});
-        sofar.push_back(lit);
-      }
-    for (std::size_t k = 0; k < previous.size(); ++k) add({-sofar[k], previous[k]});
-    previous = std::move(sofar);
-  }
+      for (LinkId l : links_into_[chosen])
+        if (send(c, l, s) != kFalse) sends[c].push_back(send(c, l, s));
+  order_arrivals(formula_, sends);
 }
 
 Schedule ContributionEncoding::decode(const Assignment& model) const {
@@ -381,10 +358,9 @@ Schedule ContributionEncoding::decode(const Assignment& model) const {
   for (int s = 1; s <= horizon_.steps; ++s)
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
       for (Rank n = 0; n < topology_.ranks; ++n) {
-        const int orbit = rank_orbit_[c * topology_.ranks + n];
         // Of the arrivals of a step, the first replaces what is there unless it is kept; the others are added
         // to that.
-        bool add_up = model[keep_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s]];
+        bool add_up = model[keep(c, n, s)];
         for (LinkId l : links_into_[n]) {
           const Lit lit = send(c, l, s);
           if (lit == kFalse || !model[lit]) continue;
@@ -394,32 +370,6 @@ Schedule ContributionEncoding::decode(const Assignment& model) const {
         }
       }
   return tidy(topology_, collective_, std::move(schedule));
-}
-
-Lit ContributionEncoding::in(Chunk c, Rank n, int t, Rank i) const {
-  const int orbit = in_orbit_[(c * topology_.ranks + n) * topology_.ranks + i];
-  return in_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
-}
-
-Lit ContributionEncoding::send(Chunk c, LinkId l, int s) const {
-  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
-  return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
-}
-
-Lit ContributionEncoding::keep(Chunk c, Rank n, int s) const {
-  const int orbit = rank_orbit_[c * topology_.ranks + n];
-  return keep_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
-}
-
-Lit ContributionEncoding::copy(Chunk c, LinkId l, int s) const {
-  if (copy_.empty()) return kFalse;
-  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
-  return copy_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
-}
-
-Lit ContributionEncoding::part(Chunk c, LinkId l, int s, Rank i) const {
-  const int orbit = part_orbit_[(c * static_cast<int>(topology_.links.size()) + l) * topology_.ranks + i];
-  return part_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
 }
 
 void ContributionEncoding::add(std::vector<Lit> clause) {

@@ -69,12 +69,18 @@ class ContributionEncoding {
   void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, const Abilities& = {});
   void copies(Chunk, Rank, int s);
   void order();
-  Lit in(Chunk, Rank, int t, Rank i) const;
+  Lit in(Chunk c, Rank n, int t, Rank i) const {
+    return in_((c * topology_.ranks + n) * topology_.ranks + i, t);
+  }
   Lit pair(Chunk, Rank k, Rank i, Rank j);
-  Lit send(Chunk, LinkId, int s) const;
-  Lit keep(Chunk, Rank, int s) const;
-  Lit copy(Chunk, LinkId, int s) const;  // kFalse where no limit asks
-  Lit part(Chunk, LinkId, int s, Rank i) const;
+  int links() const { return static_cast<int>(topology_.links.size()); }
+  Lit send(Chunk c, LinkId l, int s) const { return send_(c * links() + l, s); }
+  Lit keep(Chunk c, Rank n, int s) const { return keep_(c * topology_.ranks + n, s); }
+  // kFalse where no limit asks.
+  Lit copy(Chunk c, LinkId l, int s) const { return copy_.empty() ? kFalse : copy_(c * links() + l, s); }
+  Lit part(Chunk c, LinkId l, int s, Rank i) const {
+    return part_((c * links() + l) * topology_.ranks + i, s);
+  }
   void add(std::vector<Lit>);
 
   const Topology topology_;
@@ -83,10 +89,10 @@ class ContributionEncoding {
   Formula formula_ = {};
   RoundBudget budget_;
   std::vector<std::vector<LinkId>> links_into_ = {};
-  std::vector<std::vector<int>> hops_ = {};  // [i][n]
-  std::vector<int> in_orbit_ = {}, send_orbit_ = {}, part_orbit_ = {}, rank_orbit_ = {}, link_orbit_ = {};
-  std::vector<int> limit_orbit_ = {}, pair_orbit_ = {};
-  std::vector<Lit> in_ = {}, send_ = {}, part_ = {}, keep_ = {}, copy_ = {}, pair_ = {};
+  std::vector<std::vector<int>> hops_ = {};                                // [i][n]
+  std::vector<int> link_orbit_ = {}, limit_orbit_ = {}, pair_orbit_ = {};  // smallest members
+  OrbitLits in_ = {}, send_ = {}, part_ = {}, keep_ = {}, copy_ = {};      // by time
+  std::vector<Lit> pair_ = {};
 };
 
 }  // namespace chorale

@@ -42,6 +42,23 @@ void add_unknown_of(std::vector<Lit> clause, Formula& formula) {
   formula.add(clause);
 }
 
+// sofar[k]: the chunk has arrived by the k-th (step, link). It may have only if the chunk before it has.
+void order_arrivals(Formula& formula, const std::vector<std::vector<Lit>>& sends_of_chunks) {
+  std::vector<Lit> previous;
+  for (const std::vector<Lit>& sends : sends_of_chunks) {
+    std::vector<Lit> sofar;
+    for (const Lit now : sends) {
+      const Lit lit = formula.fresh();
+      formula.add({-now, lit});
+      if (!sofar.empty()) formula.add({-sofar.back(), lit});
+      add_unknown_of({-lit, now, sofar.empty() ? kFalse : sofar.back()}, formula);
+      sofar.push_back(lit);
+    }
+    for (std::size_t k = 0; k < previous.size(); ++k) formula.add({-sofar[k], previous[k]});
+    previous = std::move(sofar);
+  }
+}
+
 // The idea: rounds are asked for by what is sent. A step has as many as its fullest link forces it to have,
 // the sum of all steps is forced by theirs, and the budget forbids the sum: one direction of each equivalence
 // is enough.
@@ -104,14 +121,14 @@ StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective&
   number_orbits(options);
   for (Chunk c = 0; c < chunks; ++c)
     for (Rank n = 0; n < topology_.ranks; ++n) {
-      if (here_orbit_[c * topology_.ranks + n] != c * topology_.ranks + n) continue;
+      if (!here_.is_smallest(c * topology_.ranks + n)) continue;
       stays(c, n);
       arrives(c, n);
       one(c, n);
     }
   for (Chunk c = 0; c < chunks; ++c)
     for (LinkId l = 0; l < links; ++l)
-      if (send_orbit_[c * links + l] == c * links + l) moves(c, l);
+      if (send_.is_smallest(c * links + l)) moves(c, l);
   wanted();
   for (LinkId l = 0; l < links; ++l)
     if (link_orbit_[l] == l) bandwidth({l}, topology_.links[l].bandwidth, options.counter);
@@ -119,7 +136,7 @@ StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective&
     if (limit_orbit_[i] == i)
       bandwidth(topology_.limits[i].links, topology_.limits[i].bandwidth, options.counter,
                 topology_.limits[i].abilities.multicast);
-  if (options.order_chunks && options.symmetry.empty()) order();
+  if (options.symmetry.empty()) order();  // under symmetry it need not be consistent
 }
 
 // Which (chunk, rank) can matter when. A rank that has the chunk from the start is there at 0 and receives
@@ -160,30 +177,25 @@ void StepRoundEncoding::number_orbits(const EncodingOptions& options) {
     for (LinkId l = 0; l < links; ++l) link.join(l, g.links[l]);
     for (std::size_t i = 0; i < topology_.limits.size(); ++i) limit.join(static_cast<int>(i), g.limits[i]);
   }
-  here_orbit_ = here.representatives();
-  send_orbit_ = send.representatives();
+  const int times = horizon_.steps + 1;
+  here_ = OrbitLits(here.representatives(), times);
+  send_ = OrbitLits(send.representatives(), times);
   link_orbit_ = link.representatives();
   limit_orbit_ = limit.representatives();
-
-  const int times = horizon_.steps + 1;
-  here_.assign(static_cast<std::size_t>(chunks) * ranks * times, kFalse);
   for (int i = 0; i < chunks * ranks; ++i) {
-    if (here_orbit_[i] != i) continue;
-    if (starts_at(collective_.chunks[i / ranks], i % ranks))
-      std::fill_n(here_.begin() + static_cast<std::ptrdiff_t>(i) * times, times, kTrue);
-    else
-      for (int t = earliest_[i]; t + remaining_[i] <= horizon_.steps; ++t)
-        here_[static_cast<std::size_t>(i) * times + t] = formula_.fresh();
+    if (!here_.is_smallest(i)) continue;
+    const bool starts = starts_at(collective_.chunks[i / ranks], i % ranks);
+    const int first = starts ? 0 : earliest_[i], last = horizon_.steps - (starts ? 0 : remaining_[i]);
+    for (int t = first; t <= last; ++t) here_(i, t) = starts ? kTrue : formula_.fresh();
   }
-  send_.assign(static_cast<std::size_t>(chunks) * links * times, kFalse);
   for (int i = 0; i < chunks * links; ++i) {
-    if (send_orbit_[i] != i) continue;
+    if (!send_.is_smallest(i)) continue;
     const Chunk c = i / links;
     const Link& l = topology_.links[i % links];
     if (starts_at(collective_.chunks[c], l.dst)) continue;
     if (options.nearer && remaining_[c * ranks + l.dst] >= remaining_[c * ranks + l.src]) continue;
     for (int s = earliest_[c * ranks + l.src] + 1; s + remaining_[c * ranks + l.dst] <= horizon_.steps; ++s)
-      send_[static_cast<std::size_t>(i) * times + s] = formula_.fresh();
+      send_(i, s) = formula_.fresh();
   }
 }
 
@@ -234,8 +246,7 @@ void StepRoundEncoding::wanted() {
   for (int t = 0; t <= horizon_.steps; ++t)
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
       for (Rank d : collective_.chunks[c].post)
-        if (const int i = c * topology_.ranks + d; here_orbit_[i] == i)
-          add({-budget_.within(t), here(c, d, t)});
+        if (here_.is_smallest(c * topology_.ranks + d)) add({-budget_.within(t), here(c, d, t)});
 }
 
 // Counts as often as a literal stands there: two links of an orbit under one limit send both, and take two of
@@ -265,26 +276,12 @@ void StepRoundEncoding::order() {
   for (const auto& [pre, post, chunks] : chunk_classes(collective_)) {
     const auto d = std::ranges::find_if(post, [&](Rank n) { return !pre.contains(n); });
     if (chunks.size() < 2 || d == post.end()) continue;
-    // sofar[k]: the chunk has arrived at d by the k-th (step, link).
-    std::vector<Lit> previous;
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      std::vector<Lit> sofar;
+    std::vector<std::vector<Lit>> sends(chunks.size());
+    for (std::size_t i = 0; i < chunks.size(); ++i)
       for (int s = 1; s <= horizon_.steps; ++s)
-        for (LinkId l : links_into_[*d]) {
-          const Lit now = send(chunks[i], l, s);
-          if (now == kFalse) continue;
-          const Lit lit = formula_.fresh();
-          formula_.add({-now, lit});
-          if (!sofar.empty()) formula_.add({-sofar.back(), lit});
-          if (sofar.empty())
-            formula_.add({-lit, now});
-          else
-            formula_.add({-lit, now, sofar.back()});
-          sofar.push_back(lit);
-        }
-      for (std::size_t k = 0; k < previous.size(); ++k) formula_.add({-sofar[k], previous[k]});
-      previous = std::move(sofar);
-    }
+        for (LinkId l : links_into_[*d])
+          if (send(chunks[i], l, s) != kFalse) sends[i].push_back(send(chunks[i], l, s));
+    order_arrivals(formula_, sends);
   }
 }
 
@@ -298,16 +295,6 @@ Schedule StepRoundEncoding::decode(const Assignment& model) const {
         if (const Lit lit = send(c, l, s); lit != kFalse && model[lit])
           schedule.steps[s - 1].sends.push_back({.chunk = c, .link = l});
   return tidy(topology_, collective_, std::move(schedule));
-}
-
-Lit StepRoundEncoding::here(Chunk c, Rank n, int t) const {
-  const int orbit = here_orbit_[c * topology_.ranks + n];
-  return here_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + t];
-}
-
-Lit StepRoundEncoding::send(Chunk c, LinkId l, int s) const {
-  const int orbit = send_orbit_[c * static_cast<int>(topology_.links.size()) + l];
-  return send_[static_cast<std::size_t>(orbit) * (horizon_.steps + 1) + s];
 }
 
 void StepRoundEncoding::add(std::initializer_list<Lit> clause) {

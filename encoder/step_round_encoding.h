@@ -54,6 +54,33 @@ inline constexpr Lit kFalse = -kTrue;
 // Adds the clause without its kFalse literals; not at all where one is kTrue.
 void add_unknown_of(std::vector<Lit> clause, Formula&);
 
+// Literals of things by time: one for all things that symmetries carry to each other, and kFalse until it is
+// assigned.
+class OrbitLits {
+ public:
+  OrbitLits() = default;
+  // `orbit`: by thing, the smallest member of its orbit.
+  OrbitLits(std::vector<int> orbit, int times)
+      : orbit_(std::move(orbit)), times_(times), lits_(orbit_.size() * times, kFalse) {}
+
+  bool empty() const { return orbit_.empty(); }
+  bool is_smallest(int thing) const { return orbit_[thing] == thing; }
+  const std::vector<int>& orbits() const { return orbit_; }
+  Lit& operator()(int thing, int t) { return lits_[static_cast<std::size_t>(orbit_[thing]) * times_ + t]; }
+  Lit operator()(int thing, int t) const {
+    return lits_[static_cast<std::size_t>(orbit_[thing]) * times_ + t];
+  }
+
+ private:
+  std::vector<int> orbit_ = {};
+  int times_ = 0;
+  std::vector<Lit> lits_ = {};
+};
+
+// (order): equal chunks come to one rank in the order in which they are listed, each by the literals of its
+// sends to there, by step and link; the lists are equally long.
+void order_arrivals(Formula&, const std::vector<std::vector<Lit>>& sends_of_chunks);
+
 // Rounds of steps and their sum in CNF: the part that all encodings over a budget share. The header of
 // StepRoundEncoding specifies (bandwidth) and (rounds).
 
@@ -82,7 +109,6 @@ struct EncodingOptions {
   std::vector<Automorphism> symmetry = {};  // generators; empty: all schedules
   bool nearer = false;               // only sends to ranks that have fewer hops to a destination; not of sums
   SumsMade sums = SumsMade::Anyhow;  // of collectives that combine and ask for an agreed order
-  bool order_chunks = true;          // (order); left out under symmetry, where it need not be consistent
   Counter counter = Counter::Totalizer;
 };
 
@@ -109,8 +135,12 @@ class StepRoundEncoding {
   void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, bool multicast = false);
   void order();
 
-  Lit here(Chunk, Rank, int t) const;    // kTrue, kFalse or a variable
-  Lit send(Chunk, LinkId, int s) const;  // kFalse or a variable
+  // kTrue, kFalse or a variable.
+  Lit here(Chunk c, Rank n, int t) const { return here_(c * topology_.ranks + n, t); }
+  // kFalse or a variable.
+  Lit send(Chunk c, LinkId l, int s) const {
+    return send_(c * static_cast<int>(topology_.links.size()) + l, s);
+  }
   void add(std::initializer_list<Lit>);  // drops kFalse literals and satisfied clauses
   void add(std::vector<Lit>);
 
@@ -123,12 +153,10 @@ class StepRoundEncoding {
   std::vector<int> earliest_ =
       {};  // by (chunk, rank): first t at which the chunk can be there; horizon+1 if never
   std::vector<int> remaining_ = {};   // by (chunk, rank): hops from there to the nearest destination
-  std::vector<int> here_orbit_ = {};  // by (chunk, rank): smallest member of its orbit
-  std::vector<int> send_orbit_ = {};  // by (chunk, link)
-  std::vector<int> link_orbit_ = {};
+  std::vector<int> link_orbit_ = {};  // smallest members
   std::vector<int> limit_orbit_ = {};
-  std::vector<Lit> here_ = {};  // by (chunk, rank, t)
-  std::vector<Lit> send_ = {};  // by (chunk, link, s)
+  OrbitLits here_ = {};  // by (chunk, rank), t
+  OrbitLits send_ = {};  // by (chunk, link), s
 };
 
 }  // namespace chorale

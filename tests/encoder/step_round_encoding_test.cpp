@@ -169,8 +169,7 @@ TEST(StepRoundEncoding, SymmetricSchedules) {
   const Collective c = make_collective("allgather", 4, 2);
   const Budget budget{.steps = 2, .rounds = 3};
   EXPECT_EQ(ask<StepRoundEncoding>(t, c, budget, budget, {.symmetry = {rotation}}), Verdict::Sat);
-  const StepRoundEncoding whole(t, c, budget, {.order_chunks = false}),
-      part(t, c, budget, {.symmetry = {rotation}});
+  const StepRoundEncoding whole(t, c, budget), part(t, c, budget, {.symmetry = {rotation}});
   EXPECT_LT(part.formula().clauses * 3, whole.formula().clauses);
   // A Broadcast's root moves under the rotation.
   EXPECT_FALSE(induced_chunks(make_collective("broadcast", 4, 1), rotation).has_value());
