@@ -140,10 +140,11 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
 
 namespace {
 
-// The bound of its claims, or, if none has a rate, a bound that is computed here; 0 if it was stopped before.
-double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
+// The bound of its claims, or, if none has a rate, a bound that is computed here; 0 if it was stopped before,
+// or if the search that is still at work computes it.
+double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop, bool is_searched) {
   Rate bound = rate_bound(result);
-  if (bound.rounds == 0 && !(stop != nullptr && *stop)) {
+  if (bound.rounds == 0 && !is_searched && !(stop != nullptr && *stop)) {
     StrongestBounds bounds(result.topology, result.collective, stop);
     if (bounds.fewest_steps().steps > 0)
       bound = {.rounds = bounds.rate().rounds, .chunks = bounds.rate().chunks};
@@ -177,10 +178,11 @@ std::vector<std::size_t> most_likely(const Result& result, const AlphaBeta& mode
 }  // namespace
 
 std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
-                                  const SizeModel& model, const std::atomic<bool>* stop, PointTimes* known) {
+                                  const SizeModel& model, const std::atomic<bool>* stop, PointTimes* known,
+                                  bool is_searched) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
-  const double rounds = rounds_per_chunk(result, stop);
+  const double rounds = rounds_per_chunk(result, stop, is_searched);
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);

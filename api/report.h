@@ -75,10 +75,11 @@ struct Fields<SizeRow> {
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
 // then or within a fifth of a second; a size without such a point has point -1 and no time. `known`: times of
-// points of this machine, which may be among them (null: none are).
+// points of this machine, which may be among them (null: none are). The bound is that of the claims; where
+// they have no rate it is computed, but not while a search (`is_searched`) may still find it.
 std::vector<SizeRow> rows_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr,
-                                  PointTimes* known = nullptr);
+                                  PointTimes* known = nullptr, bool is_searched = false);
 // Those that have a point.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);

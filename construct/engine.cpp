@@ -144,11 +144,10 @@ class Construction::Engine {
     // Where one class stands for many, packing is quicker.
     const bool many = packers_.back().commodities().network.order() > 1 && !is_fixed(one_);
     std::vector<Attempt>& quick = is_large() && many ? late_ : attempts_;
-    for (const int chunks : {least, least + 1})
-      if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
-          (chunks == least || chunks * sends_ <= kMaxSendsQuick))
-        quick.push_back({.how = How::Quick, .chunks = chunks});
+    quick.push_back({.how = How::Quick, .chunks = least});
     add_composed_quickly();
+    if (least + 1 <= most_asked(kMaxChunksPerBlock) && (least + 1) * sends_ <= kMaxSendsQuick)
+      quick.push_back({.how = How::Quick, .chunks = least + 1});
     // Before constructions that examine each send, where that takes long; after the baselines.
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
                      {.how = How::Regular, .chunks = least});

@@ -20,6 +20,7 @@ struct ClassicEntry {
   CollectiveKind collective = CollectiveKind::Custom;
   std::string description = {};  // one line
   bool of_nccl = false;          // NCCL performs the collective so
+  bool is_pipelined = false;     // more chunks take more steps and fewer rounds per chunk
 };
 
 }  // namespace chorale

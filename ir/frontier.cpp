@@ -48,6 +48,15 @@ constexpr Named<Method> kMethods[] = {
     {Method::NvlsTreeAllReduce, "nvls_tree_allreduce"},
     {Method::CollnetDirectAllReduce, "collnet_direct_allreduce"},
     {Method::CollnetChainAllReduce, "collnet_chain_allreduce"},
+    {Method::DirectBroadcast, "direct_broadcast"},
+    {Method::DirectReduce, "direct_reduce"},
+    {Method::BruckAllgather, "bruck_allgather"},
+    {Method::BruckAlltoall, "bruck_alltoall"},
+    {Method::DisjointTreesBroadcast, "disjoint_trees_broadcast"},
+    {Method::DisjointTreesReduce, "disjoint_trees_reduce"},
+    {Method::HierarchicalAllgather, "hierarchical_allgather"},
+    {Method::HierarchicalReduceScatter, "hierarchical_reducescatter"},
+    {Method::HierarchicalAllReduce, "hierarchical_allreduce"},
 };
 
 constexpr Named<ResultKind> kResultKinds[] = {{ResultKind::Frontier, "frontier"},

@@ -182,6 +182,15 @@ enum class Method {
   NvlsTreeAllReduce,
   CollnetDirectAllReduce,
   CollnetChainAllReduce,
+  DirectBroadcast,
+  DirectReduce,
+  BruckAllgather,
+  BruckAlltoall,
+  DisjointTreesBroadcast,
+  DisjointTreesReduce,
+  HierarchicalAllgather,
+  HierarchicalReduceScatter,
+  HierarchicalAllReduce,
 };
 
 struct Point {

@@ -99,10 +99,10 @@ class Table {
 
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
-  Optimized with(Result result, const std::atomic<bool>* stop) {
+  Optimized with(Result result, const std::atomic<bool>* stop, bool is_searched) {
     Optimized answer{.shape = shape_, .sizes = messages_, .library = library_, .time = times_.model()};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
-    const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_);
+    const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_, is_searched);
     // Numbers last, since points get others with each that is put among them.
     std::vector<std::shared_ptr<const Fastest>> chosen;
     for (std::size_t size = 0; size < rows.size(); ++size) {
@@ -336,7 +336,7 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   std::jthread reporter;
   search.publish = [&, kept](const std::function<Result()>& result) {
     const Found found = [kept, result](const std::atomic<bool>* until) {
-      return kept->with(result(), until);
+      return kept->with(result(), until, true);
     };
     reporter =
         std::jthread([&, found](const std::stop_token& done) { report(found, question.improved, done); });
@@ -352,7 +352,7 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   end_of_search.record_why(result);
   end.record_why(result);
   if (result.stopped != Stopped::TimeLimit && result.stopped != Stopped::Interrupted) table.forget_reported();
-  return table.with(std::move(result), stop);
+  return table.with(std::move(result), stop, false);
 }
 
 // A baseline is timed as it would be used: at each size with the chunk count that is the fastest there, since

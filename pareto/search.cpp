@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -258,7 +259,7 @@ class FrontierSearch {
       if (entry.collective != asked_.kind || is_known) continue;
       if (most_work(kMaxSendsPerPair) > left) later_.push_back(entry.method);
       const bool is_later = !later_.empty() && later_.back() == entry.method;
-      if (!is_later && take_baseline(entry.method, 0, left)) continue;
+      if (!is_later && take_baselines(entry, left)) continue;
       if (most_work(2.0 * space_.min_chunks) <= left) take_baseline(entry.method, space_.min_chunks, left);
     }
     if (found_->is_empty()) take_quickest();
@@ -277,19 +278,31 @@ class FrontierSearch {
   // A value that combines is verified by its contributions; the rest of a send's work is as much as 40.
   double contributions() const { return asked_.combining ? std::max(topology_.ranks, 40) : 40; }
 
-  bool take_baseline(Method method, int chunks, double& work) {
+  // Pipelines also with more chunks, which take more steps and fewer rounds per chunk.
+  bool take_baselines(const ClassicEntry& entry, double& left) {
+    const int fewest = take_baseline(entry.method, 0, left);
+    if (fewest == 0 || !entry.is_pipelined) return fewest > 0;
+    const int height = std::bit_width(static_cast<unsigned>(topology_.ranks - 1));
+    for (const int chunks : {fewest * height, fewest * height * height})
+      if (most_work(chunks) <= left) take_baseline(entry.method, chunks, left);
+    return true;
+  }
+
+  // Returns its chunks per block; 0 where it does not suit.
+  int take_baseline(Method method, int chunks, double& work) {
     std::optional<Point> point =
         classic_if_possible(method, machine_, {.chunks = chunks, .root = asked_.root});
-    if (!point) return false;
+    if (!point) return 0;
     point->collective.order = asked_.order;
     if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
         !lies_within(found_->question(), *point))
-      return false;
+      return 0;
     work -= static_cast<double>(total_sends(point->schedule)) * contributions();
     // It may add in an order of its own.
-    if (!violations(topology_, point->collective, point->schedule, 1).empty()) return false;
+    if (!violations(topology_, point->collective, point->schedule, 1).empty()) return 0;
+    const int chunks_made = point->cost.chunks;
     begin_with(asked_.kind, *std::move(point));
-    return true;
+    return chunks_made;
   }
 
   // Over shortest paths, in a tenth of a second, or not at all.

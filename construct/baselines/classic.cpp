@@ -36,15 +36,16 @@ struct Request {
   int chunks = 1;                // of a block of what the plan moves
   std::vector<Rank> order = {};  // starts at the root
   std::vector<Ring> rings = {};  // of ring algorithms
-  std::vector<Tree> trees = {};  // of AllReduces on trees
+  std::vector<Tree> trees = {};  // of AllReduces on trees, and disjoint ones
+  std::vector<std::vector<Rank>> nodes = {};
 };
 
 enum class Rings { None, One, Many };
-// One or two over the nodes of the machine, with chains inside; or those of switches that add.
-enum class Trees { None, One, Two, Nvls, NvlsTree, CollnetDirect, CollnetChain };
+// One or two over the nodes of the machine, with chains inside; those of a hypercube; of switches that add.
+enum class Trees { None, One, Two, Disjoint, Nvls, NvlsTree, CollnetDirect, CollnetChain };
 
 bool is_by_switches(Trees kind) {
-  return kind > Trees::Two;
+  return kind > Trees::Disjoint;
 }
 bool is_by_network(Trees kind) {
   return kind == Trees::CollnetDirect || kind == Trees::CollnetChain;
@@ -54,9 +55,10 @@ struct Row {
   ClassicEntry entry = {};
   Plan (*plan)(const Request&) = nullptr;
   Rings rings = Rings::None;
-  bool composed = false;  // AllReduce of ReduceScatter and Allgather: its vector has a block for each rank
+  bool composed = false;  // of a collective of blocks and an Allgather: its vector has a block for each rank
   bool power_of_two = false;
   Trees trees = Trees::None;
+  bool of_nodes = false;
 };
 
 // The sum of a block ends where the Allgather needs the block to begin, since it is the same plan.
@@ -108,6 +110,69 @@ Plan one_shot_allreduce(int ranks, int chunks) {
 }
 Plan direct_allgather(int ranks, int chunks) {
   return direct(ranks, chunks, [](Rank from, Rank) { return from; });
+}
+
+// The root's own part goes from it to all in the second step.
+Plan direct_broadcast(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const Rank root = order.front();
+  for (const Rank part : order)
+    for (int i = 0; i < chunks; ++i)
+      for (const Rank n : order) {
+        const Chunk chunk = part * chunks + i;
+        if (n == root) continue;
+        if (n == part) add(plan, 0, {.chunk = chunk, .src = root, .dst = n});
+        if (n != part) add(plan, 1, {.chunk = chunk, .src = part, .dst = n});
+      }
+  return plan;
+}
+
+// In step k a position has the blocks of the 2^k from its own on, and sends the position 2^k before it those
+// which that lacks (Bruck et al. 1997; any number of ranks).
+Plan bruck_allgather(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int n = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < n; ++k)
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < std::min(1 << k, n - (1 << k)); ++j)
+        for (int piece = 0; piece < chunks; ++piece)
+          add(plan, k,
+              {.chunk = order[(i + j) % n] * chunks + piece,
+               .src = order[i],
+               .dst = order[(i + n - (1 << k)) % n]});
+  return plan;
+}
+
+// A block goes by the binary digits of its distance, the lowest first: in step k by 2^k where it has digit k.
+Plan bruck_alltoall(const std::vector<Rank>& order, int chunks) {
+  Plan plan;
+  const int n = static_cast<int>(order.size());
+  for (int k = 0; 1 << k < n; ++k)
+    for (int from = 0; from < n; ++from)
+      for (int far = 1; far < n; ++far)
+        for (int piece = 0; (far >> k & 1) != 0 && piece < chunks; ++piece) {
+          const int at = from + (far & ((1 << k) - 1));
+          add(plan, k,
+              {.chunk = (order[from] * n + order[(from + far) % n]) * chunks + piece,
+               .src = order[at % n],
+               .dst = order[(at + (1 << k)) % n]});
+        }
+  return plan;
+}
+
+// First between ranks of one position in their nodes, then all that these have inside of nodes.
+Plan hierarchical_allgather(const std::vector<std::vector<Rank>>& nodes, int chunks) {
+  Plan plan;
+  for (const std::vector<Rank>& node : nodes)
+    for (std::size_t at = 0; at < node.size(); ++at)
+      for (const std::vector<Rank>& other : nodes)
+        for (int piece = 0; piece < chunks; ++piece) {
+          const Chunk chunk = other[at] * chunks + piece;
+          if (&node != &other) add(plan, 0, {.chunk = chunk, .src = other[at], .dst = node[at]});
+          for (const Rank peer : node)
+            if (peer != node[at]) add(plan, 1, {.chunk = chunk, .src = node[at], .dst = peer});
+        }
+  return plan;
 }
 
 // Block b goes down a binomial tree from its rank: in the step of distance d (the largest power of two below
@@ -169,9 +234,9 @@ const std::vector<Row>& table() {
        .composed = true},
       {.entry = {Method::TreeBroadcast, CollectiveKind::Broadcast,
                  "down a binary tree, chunks as a pipeline"},
-       .plan = [](Q q) { return tree_broadcast(heap_tree(q.order), q.chunks); }},
+       .plan = [](Q q) { return tree_broadcast({heap_tree(q.order)}, q.chunks); }},
       {.entry = {Method::TreeReduce, CollectiveKind::Reduce, "up a binary tree, chunks as a pipeline"},
-       .plan = [](Q q) { return backwards(tree_broadcast(heap_tree(q.order), q.chunks), true); }},
+       .plan = [](Q q) { return backwards(tree_broadcast({heap_tree(q.order)}, q.chunks), true); }},
       {.entry = {Method::TreeAllReduce, CollectiveKind::AllReduce,
                  "up a binary tree of the nodes and down again, chains inside nodes, chunks as a pipeline"},
        .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
@@ -259,6 +324,47 @@ const std::vector<Row>& table() {
                  "along a chain in each node, switches of the network add over nodes"},
        .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
        .trees = Trees::CollnetChain},
+      {.entry = {Method::DirectBroadcast, CollectiveKind::Broadcast,
+                 "the root sends each rank a part, each rank sends its part to all others"},
+       .plan = [](Q q) { return direct_broadcast(q.order, q.chunks); },
+       .composed = true},
+      {.entry = {Method::DirectReduce, CollectiveKind::Reduce,
+                 "direct ReduceScatter, then each rank sends its sums to the root"},
+       .plan = [](Q q) { return backwards(direct_broadcast(q.order, q.chunks), true); },
+       .composed = true},
+      {.entry = {Method::BruckAllgather, CollectiveKind::Allgather,
+                 "all blocks of a rank go to the rank 1, 2, 4, ... before it, for any number of ranks"},
+       .plan = [](Q q) { return bruck_allgather(q.order, q.chunks); }},
+      {.entry = {Method::BruckAlltoall, CollectiveKind::Alltoall,
+                 "blocks go 1, 2, 4, ... ranks further, by the binary digits of their distance"},
+       .plan = [](Q q) { return bruck_alltoall(q.order, q.chunks); }},
+      {.entry = {.method = Method::DisjointTreesBroadcast,
+                 .collective = CollectiveKind::Broadcast,
+                 .description = "down the binomial trees of a hypercube that share no link, as a pipeline",
+                 .is_pipelined = true},
+       .plan = [](Q q) { return tree_broadcast(q.trees, q.chunks); },
+       .power_of_two = true,
+       .trees = Trees::Disjoint},
+      {.entry = {.method = Method::DisjointTreesReduce,
+                 .collective = CollectiveKind::Reduce,
+                 .description = "the same backwards",
+                 .is_pipelined = true},
+       .plan = [](Q q) { return backwards(tree_broadcast(q.trees, q.chunks), true); },
+       .power_of_two = true,
+       .trees = Trees::Disjoint},
+      {.entry = {Method::HierarchicalAllgather, CollectiveKind::Allgather,
+                 "direct between ranks of one position in their nodes, then direct inside of nodes"},
+       .plan = [](Q q) { return hierarchical_allgather(q.nodes, q.chunks); },
+       .of_nodes = true},
+      {.entry = {Method::HierarchicalReduceScatter, CollectiveKind::ReduceScatter,
+                 "the same backwards: sums of a node go to other nodes"},
+       .plan = [](Q q) { return backwards(hierarchical_allgather(q.nodes, q.chunks), true); },
+       .of_nodes = true},
+      {.entry = {Method::HierarchicalAllReduce, CollectiveKind::AllReduce,
+                 "hierarchical ReduceScatter, then hierarchical Allgather: four steps"},
+       .plan = [](Q q) { return scatter_then_gather(hierarchical_allgather(q.nodes, q.chunks)); },
+       .composed = true,
+       .of_nodes = true},
   };
   return rows;
 }
@@ -278,16 +384,23 @@ Method known_method(const std::string& name) {
   throw unknown_name("baseline", name, known, "name");
 }
 
-// The order to use, rotated until it starts at the root where there is one: that is where binary heaps and
-// binomial trees have theirs.
-std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool rooted) {
+// The order to use. Where there is a root it is first, as binary heaps and binomial trees have theirs: by
+// rotation, and where positions are corners of a hypercube by reflection, which keeps neighbours.
+std::vector<Rank> order_used(const Row& row, int ranks, const ClassicOptions& options) {
   std::vector<Rank> order = options.order;
   if (order.empty()) {
     order.resize(ranks);
     std::iota(order.begin(), order.end(), 0);
   }
-  if (rooted) std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
-  return order;
+  if (!is_rooted(row.entry.collective)) return order;
+  const auto root = std::find(order.begin(), order.end(), options.root);
+  if (row.trees != Trees::Disjoint) {
+    std::rotate(order.begin(), root, order.end());
+    return order;
+  }
+  std::vector<Rank> reflected;
+  for (int i = 0; i < ranks; ++i) reflected.push_back(order[i ^ (root - order.begin())]);
+  return reflected;
 }
 
 // The reason why no machine of `ranks` ranks fits the algorithm with these options; nothing if there is none.
@@ -354,6 +467,7 @@ std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
 // each ring is left.
 std::vector<Tree> trees_for(Trees kind, const Machine& machine, const Order& order, bool any_order) {
   if (kind == Trees::None) return {};
+  if (kind == Trees::Disjoint) return disjoint_binomial_trees(order);
   const auto over = [kind](const std::vector<int>& places) {
     if (kind == Trees::One) return std::vector<Tree>{heap_tree(places)};
     auto [first, second] = two_trees(places);
@@ -394,6 +508,19 @@ std::vector<bool> able_links(const Topology& topology) {
   return able;
 }
 
+std::optional<Unsuited> differing_nodes(const Nodes& nodes) {
+  const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.ranks[0].size(); };
+  if (std::ranges::none_of(nodes.ranks, differs)) return {};
+  return Unsuited{"its nodes have different numbers of ranks", "use nodes that are equal"};
+}
+
+// Several nodes of several ranks, all of one size.
+std::optional<Unsuited> node_misfit(const Nodes& nodes) {
+  if (nodes.ranks.size() > 1 && nodes.ranks[0].size() > 1) return differing_nodes(nodes);
+  return Unsuited{nodes.ranks.size() > 1 ? "its nodes have one rank each" : "it is one node",
+                  "use a machine of several nodes, or another algorithm"};
+}
+
 // Nodes for trees of switches that add: of equal size, and with such switches inside of them or between them.
 std::optional<Unsuited> switch_misfit(Trees kind, const Topology& topology, const Nodes& nodes) {
   const std::size_t count = nodes.ranks.size();
@@ -401,9 +528,7 @@ std::optional<Unsuited> switch_misfit(Trees kind, const Topology& topology, cons
     return Unsuited{fmt::format("it is of {} nodes", count), "use nvls_tree_allreduce"};
   if (kind != Trees::Nvls && count == 1)
     return Unsuited{"it is one node", "use a machine of several nodes, or nvls_allreduce"};
-  const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.ranks[0].size(); };
-  if (std::ranges::any_of(nodes.ranks, differs))
-    return Unsuited{"its nodes have different numbers of ranks", "use nodes that are equal"};
+  if (const std::optional<Unsuited> differing = differing_nodes(nodes)) return differing;
   const std::vector<bool> able = able_links(topology);
   bool any = topology.ranks == 1;
   for (std::size_t l = 0; l < able.size(); ++l)
@@ -490,7 +615,7 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
   }
   // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
   // order.
-  Request request{.ranks = ranks, .order = order_used(ranks, options, is_rooted(row.entry.collective))};
+  Request request{.ranks = ranks, .order = order_used(row, ranks, options)};
   request.rings = rings_for(row.rings, machine, request.order, options.order.empty());
   if (is_by_switches(row.trees)) {
     const Nodes& nodes = machine.once(nodes_of);
@@ -501,6 +626,14 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
     request.trees = trees_of_switches(row.trees, nodes.ranks);
   } else {
     request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
+  }
+  if (row.of_nodes) {
+    const Nodes& nodes = machine.once(nodes_of);
+    if (const std::optional<Unsuited> wrong = node_misfit(nodes)) {
+      if (why != nullptr) *why = *wrong;
+      return {};
+    }
+    request.nodes = nodes.ranks;
   }
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
   if (is_by_switches(row.trees)) in_waves(request);

@@ -9,6 +9,7 @@
 #include "construct/baselines/rings.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -505,6 +506,26 @@ Tree heap_tree(const std::vector<Rank>& order) {
   return with_depths(std::move(parent));
 }
 
+// In tree j a position without bit j is below the one that has it, and another is below the one without the
+// next set bit that is lower, cyclically: a different dimension for each tree.
+std::vector<Tree> disjoint_binomial_trees(const std::vector<Rank>& order) {
+  std::vector<Tree> trees;
+  const int ranks = static_cast<int>(order.size());
+  const int dimensions = std::max(1, static_cast<int>(std::bit_width(order.size())) - 1);
+  for (int j = 0; j < dimensions; ++j) {
+    std::vector<Rank> parent(ranks, -1);
+    for (int i = 1; i < ranks; ++i) {
+      int over = j;
+      if (i >> j & 1) do
+          over = (over + dimensions - 1) % dimensions;
+        while ((i >> over & 1) == 0);
+      parent[order[i]] = order[i ^ 1 << over];
+    }
+    trees.push_back(with_depths(std::move(parent)));
+  }
+  return trees;
+}
+
 std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order) {
   std::vector<int> parent(order.size(), -1);
   split(0, static_cast<int>(order.size()), -1, parent);
@@ -554,12 +575,15 @@ Plan tree_allreduce(const std::vector<Tree>& trees, int chunks) {
   return plan;
 }
 
-Plan tree_broadcast(const Tree& tree, int chunks) {
+Plan tree_broadcast(const std::vector<Tree>& trees, int chunks) {
   Plan plan;
-  for (Chunk c = 0; c < chunks; ++c)
-    for (Rank n = 0; n < static_cast<int>(tree.parent.size()); ++n)
+  const int count = static_cast<int>(trees.size());
+  for (Chunk c = 0; c < chunks; ++c) {
+    const Tree& tree = trees[c % count];
+    for (Rank n = 0; n < std::ssize(tree.parent); ++n)
       if (tree.parent[n] >= 0)
-        add(plan, c + tree.depth[n] - 1, {.chunk = c, .src = tree.parent[n], .dst = n});
+        add(plan, c / count + tree.depth[n] - 1, {.chunk = c, .src = tree.parent[n], .dst = n});
+  }
   return plan;
 }
 

@@ -69,6 +69,10 @@ Tree heap_tree(const std::vector<Rank>& order);
 // what it does as a leaf of the other is one send and one receive.
 std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
 
+// Returns log2(ranks) spanning trees from order[0] that have no link of the hypercube in common: tree j is a
+// binomial tree below the neighbour over dimension j (Johnsson and Ho 1989). Requires a power of two.
+std::vector<Tree> disjoint_binomial_trees(const std::vector<Rank>& order);
+
 // Returns a tree over nodes, with a chain inside each: parent of each node (-1 of the root), and by node its
 // ranks, the one that is linked with other nodes first.
 Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
@@ -78,7 +82,7 @@ Tree star_tree(const std::vector<int>& node_parent, const std::vector<std::vecto
 // Pipelined, one chunk per step over each edge; chunk i uses trees[i % trees.size()]. All ranks'
 // contributions go up and are added; from the root, the sum goes down while later chunks still go up.
 Plan tree_allreduce(const std::vector<Tree>& trees, int chunks);
-Plan tree_broadcast(const Tree&, int chunks);
+Plan tree_broadcast(const std::vector<Tree>& trees, int chunks);
 
 // Binomial trees: in step k the first 2^k ranks of `order` send to the next 2^k. The root is order[0]; any
 // number of ranks. Gather sends what its subtree has collected; chunk i of rank n's block is n * chunks + i.

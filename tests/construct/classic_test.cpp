@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "semantics/verify.h"
 #include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -21,11 +23,13 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 bool needs_power_of_two(const std::string& name) {
-  return name.find("doubling") != std::string::npos || name.find("halving") != std::string::npos;
+  return name.find("doubling") != std::string::npos || name.find("halving") != std::string::npos ||
+         name.starts_with("disjoint_trees");
 }
 
-bool needs_switches(const std::string& name) {
-  return name.starts_with("nvls") || name.starts_with("collnet");
+// Classic.SwitchesAddAndCopy, Classic.HierarchiesAreDirectOnTwoLevels
+bool needs_nodes(const std::string& name) {
+  return name.starts_with("nvls") || name.starts_with("collnet") || name.starts_with("hierarchical");
 }
 
 std::string error_of(const std::string& name, const Topology& topology, const ClassicOptions& options = {}) {
@@ -56,7 +60,7 @@ TEST(Classic, EveryAlgorithmDoesWhatItSays) {
               << name_of(entry.method);
           continue;
         }
-        if (needs_switches(name_of(entry.method))) continue;  // Classic.SwitchesAddAndCopy
+        if (needs_nodes(name_of(entry.method))) continue;
         for (int chunks : {0, 1, 2, 3}) {
           const Point point = classic_algorithm(entry.method, topology, {.chunks = chunks});
           EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
@@ -79,7 +83,7 @@ TEST(Classic, AnyOrderAndAnyRoot) {
   const Topology topology = test::hub(8);
   for (const ClassicEntry& entry : classic_catalogue())
     for (Rank root : {0, 3, 7}) {
-      if (needs_switches(name_of(entry.method))) continue;
+      if (needs_nodes(name_of(entry.method))) continue;
       const Point point =
           classic_algorithm(entry.method, topology, {.order = {5, 2, 7, 0, 1, 4, 6, 3}, .root = root});
       EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty())
@@ -116,6 +120,49 @@ TEST(Classic, CostsOnAHub) {
   EXPECT_EQ(cost("binomial_broadcast"), (Cost{.steps = 3, .rounds = 3, .chunks = 1}));
   EXPECT_EQ(cost("binomial_gather"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
   EXPECT_EQ(cost("binomial_scatter"), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+}
+
+// Bruck's steps are ceil(log2(n)) for any n; each brings a rank blocks that it lacks: n - 1 rounds in all.
+// Of an Alltoall block d goes a step for each binary digit of d: of 6 ranks 1 to 5 have 7 ones, of 8 ranks
+// 1 to 7 have 12. The root of a Broadcast sends n - 1 parts, and then each rank sends its own to all others.
+TEST(Classic, CostsOfTextbooks) {
+  const auto cost = [](const std::string& name, int ranks) {
+    return classic_algorithm(name, test::hub(ranks)).cost;
+  };
+  EXPECT_EQ(cost("bruck_allgather", 6), (Cost{.steps = 3, .rounds = 5, .chunks = 1}));
+  EXPECT_EQ(cost("bruck_allgather", 9), (Cost{.steps = 4, .rounds = 8, .chunks = 1}));
+  EXPECT_EQ(cost("bruck_alltoall", 6), (Cost{.steps = 3, .rounds = 7, .chunks = 1}));
+  EXPECT_EQ(cost("bruck_alltoall", 8), (Cost{.steps = 3, .rounds = 12, .chunks = 1}));
+  EXPECT_EQ(cost("direct_broadcast", 6), (Cost{.steps = 2, .rounds = 10, .chunks = 6}));
+  EXPECT_EQ(cost("direct_reduce", 6), (Cost{.steps = 2, .rounds = 10, .chunks = 6}));
+}
+
+// The d trees of a hypercube share no link, so each takes a chunk a step; the deepest rank is d + 1 hops off.
+// 216 chunks of 64 ranks: 42 rounds, 1.167 times the 36 that the root's links need.
+TEST(Classic, TreesOfAHypercubeShareNoLink) {
+  for (const int d : {1, 2, 3, 4, 6})
+    for (const char* const name : {"disjoint_trees_broadcast", "disjoint_trees_reduce"}) {
+      const Topology cube = flatten(load_topology("hypercube:" + std::to_string(d)));
+      const int waves = d * d, height = d == 1 ? 1 : d + 1, steps = waves + height - 1;
+      const Point point = classic_algorithm(name, cube, {.chunks = waves * d, .root = (1 << d) - 1});
+      EXPECT_EQ(point.cost, (Cost{.steps = steps, .rounds = steps, .chunks = waves * d})) << name << " " << d;
+      EXPECT_THAT(violations(cube, point.collective, point.schedule), IsEmpty()) << name << " " << d;
+    }
+}
+
+// Three nodes of two: a block goes to two other nodes, and then a rank has three blocks for its neighbour.
+TEST(Classic, HierarchiesAreDirectOnTwoLevels) {
+  Topology nodes = test::hub(6);
+  for (Link& link : nodes.links) link.alpha_us = link.src / 2 == link.dst / 2 ? 1 : 5;
+  const auto cost = [&](const char* name, int chunks) {
+    const Point point = classic_algorithm(name, nodes, {.chunks = chunks});
+    EXPECT_THAT(violations(nodes, point.collective, point.schedule), IsEmpty()) << name;
+    return point.cost;
+  };
+  EXPECT_EQ(cost("hierarchical_allgather", 0), (Cost{.steps = 2, .rounds = 2 + 3, .chunks = 1}));
+  EXPECT_EQ(cost("hierarchical_reducescatter", 2), (Cost{.steps = 2, .rounds = 10, .chunks = 2}));
+  EXPECT_EQ(cost("hierarchical_allreduce", 0), (Cost{.steps = 4, .rounds = 10, .chunks = 6}));
+  EXPECT_THAT(error_of("hierarchical_allreduce", test::hub(4)), HasSubstr("it is one node"));
 }
 
 // A heap of 7 has height 2: up, down, and one more step for every further chunk. On full:7 each edge is a

@@ -22,13 +22,16 @@ KINDS = ("frontier", "synthesis", "algorithm")
 STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "chunk counts",
          "refutations not checked")
 BY_HAND = {  # what hand-written algorithms do
-    "allgather": ("ring_allgather", "multi_ring_allgather", "recursive_doubling_allgather", "direct_allgather", "pat_allgather"),
-    "reducescatter": ("ring_reducescatter", "multi_ring_reducescatter", "recursive_halving_reducescatter", "direct_reducescatter", "pat_reducescatter"),
+    "allgather": ("ring_allgather", "multi_ring_allgather", "recursive_doubling_allgather", "direct_allgather", "pat_allgather",
+                  "bruck_allgather", "hierarchical_allgather"),
+    "reducescatter": ("ring_reducescatter", "multi_ring_reducescatter", "recursive_halving_reducescatter", "direct_reducescatter", "pat_reducescatter",
+                      "hierarchical_reducescatter"),
     "allreduce": ("ring_allreduce", "multi_ring_allreduce", "tree_allreduce", "two_tree_allreduce", "recursive_doubling_allreduce",
                   "halving_doubling_allreduce", "direct_allreduce", "one_shot_allreduce", "nvls_allreduce", "nvls_tree_allreduce",
-                  "collnet_direct_allreduce", "collnet_chain_allreduce"),
-    "broadcast": ("tree_broadcast", "binomial_broadcast", "multi_ring_broadcast"), "reduce": ("tree_reduce", "binomial_reduce", "multi_ring_reduce"), "gather": ("binomial_gather",),
-    "scatter": ("binomial_scatter",), "alltoall": ("direct_alltoall", "pairwise_alltoall")}
+                  "collnet_direct_allreduce", "collnet_chain_allreduce", "hierarchical_allreduce"),
+    "broadcast": ("tree_broadcast", "binomial_broadcast", "multi_ring_broadcast", "direct_broadcast", "disjoint_trees_broadcast"),
+    "reduce": ("tree_reduce", "binomial_reduce", "multi_ring_reduce", "direct_reduce", "disjoint_trees_reduce"), "gather": ("binomial_gather",),
+    "scatter": ("binomial_scatter",), "alltoall": ("direct_alltoall", "pairwise_alltoall", "bruck_alltoall")}
 FOUND_BY = ("direct", "dual", "levels", "patched", "reduce_scatter+allgather", "gather+local_reduce")
 NEVER = float("inf")  # rounds: there is no schedule
 
