@@ -2,6 +2,8 @@
 // rates. Rates of one machine are integers in one unit, each within 2 %.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <numeric>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
@@ -31,7 +33,7 @@ struct Nodes {
 // DGX H100 user guide: 8 H100, eight ConnectX-7 of 400 Gb/s.
 // DGX B200 datasheet: 8 B200, eight ConnectX-7 of 400 Gb/s.
 // GB200 NVL72 datasheet: 72 GPUs in one NVLink domain; DGX GB200 user guide: four ConnectX-7 of 400 Gb/s per
-//   tray of four GPUs.
+//   tray of four GPUs. GB300 NVL72 datasheet: the same with ConnectX-8 of 800 Gb/s.
 // EC2 P5 page: p5.48xlarge has 8 H100 and 3,200 Gb/s of EFA; p5en.48xlarge has H200 with the same. Azure's
 // page of the ND H100 v5 series: 8 H100, eight InfiniBand ports of 400 Gb/s. Azure's page of the ND A100 v4
 // series: 8 A100, eight InfiniBand ports of 200 Gb/s; EC2 P4 page: p4d.24xlarge
@@ -44,6 +46,8 @@ constexpr std::array kNodes = {
           "NVIDIA DGX B200: 8 GPUs a node on an NVSwitch, a NIC of 400 Gb/s per GPU on its rail"},
     Nodes{"gb200-nvl72", "GB200", 72, true, "InfiniBand", true,
           "NVIDIA GB200 NVL72: racks of 72 GPUs on NVLink switches, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"gb300-nvl72", "GB300", 72, true, "InfiniBand", true,
+          "NVIDIA GB300 NVL72: racks of 72 GPUs on NVLink switches, a NIC of 800 Gb/s per GPU on its rail"},
     Nodes{"p5", "H100", 8, true, "EFA 2", false,
           "Amazon p5.48xlarge: 8 H100 on an NVSwitch, EFA of 400 Gb/s per GPU"},
     Nodes{"p5en", "H200", 8, true, "EFA 2", false,
@@ -62,36 +66,52 @@ constexpr std::array kNodes = {
           "AMD MI355X: 8 GPUs a node, linked pair by pair, a NIC of 400 Gb/s per GPU on its rail"},
 };
 
-// A network for all ranks of all nodes.
-// With rails, GPU i of each node on switch i; without, all GPUs on one switch, which does not block.
-void add_network(SwitchedBuilder& b, int nodes, const Nodes& row, int units) {
+// A network for all ranks of all nodes, which have so many GPUs each. With rails, GPU i of each node is on
+// switch i; without, all GPUs are on one switch, which does not block.
+void add_network(SwitchedBuilder& b, const std::vector<int>& nodes, const Nodes& row, int units) {
   const double port_us = network_facts(row.network).step_us / 2;
-  const int ranks = nodes * row.gpus;
-  for (int rail = 0; rail < (row.rails ? row.gpus : 1); ++rail) {
+  for (int rail = 0; rail < (row.rails ? *std::ranges::max_element(nodes) : 1); ++rail) {
     const Node hub = b.add_switch();
-    for (int n = rail; n < ranks; n += row.rails ? row.gpus : row.sharing)
-      b.add_nic(n, row.sharing, hub, units, port_us);
+    for (int first = 0; const int gpus : nodes) {
+      for (int i = rail; i < gpus; i += row.rails ? gpus : row.sharing)
+        b.add_nic(first + i, std::min(row.sharing, gpus - i), hub, units, port_us);
+      first += gpus;
+    }
   }
 }
 
 // The two ports of a path through a switch share the cost of a step.
-Topology nodes_of(const Nodes& row, int nodes, RateKind rates) {
+Topology nodes_of(const Nodes& row, const std::vector<int>& nodes, RateKind rates) {
   const GpuFacts& gpu = gpu_facts(row.gpu);
   const NetworkFacts& network = network_facts(row.network);
   std::vector<double> gbs = {link_gbs(gpu, rates) * (row.switched ? gpu.links : 1)};
-  if (nodes > 1) gbs.push_back(nic_gbs(network, row.nic_gbits > 0 ? row.nic_gbits : gpu.nic_gbits, rates));
+  if (nodes.size() > 1)
+    gbs.push_back(nic_gbs(network, row.nic_gbits > 0 ? row.nic_gbits : gpu.nic_gbits, rates));
   const RateFit fit = fitted(gbs, kNamedError);
   const double step_us = link_facts(gpu.link).step_us;
-  SwitchedBuilder b(row.gpus * nodes, fit.unit_gbs, gpu.call_us);
-  for (int first = 0; first < row.gpus * nodes; first += row.gpus) {
+  SwitchedBuilder b(std::accumulate(nodes.begin(), nodes.end(), 0), fit.unit_gbs, gpu.call_us);
+  for (int first = 0; const int gpus : nodes) {
     const Node hub = row.switched ? b.add_switch() : -1;
-    for (int x = first; x < first + row.gpus; ++x) {
+    for (int x = first; x < first + gpus; ++x) {
       if (row.switched) b.join(x, hub, fit.units[0], step_us / 2);
-      for (int y = x + 1; !row.switched && y < first + row.gpus; ++y) b.join(x, y, fit.units[0], step_us);
+      for (int y = x + 1; !row.switched && y < first + gpus; ++y) b.join(x, y, fit.units[0], step_us);
     }
+    first += gpus;
   }
-  if (nodes > 1) add_network(b, nodes, row, fit.units[1]);
+  if (nodes.size() > 1) add_network(b, nodes, row, fit.units[1]);
   return b.machine();
+}
+
+// DGX Spark user guide: a GB10 with two ports of 200 Gb/s, cabled to two neighbours. Its NIC has two PCI
+// links of four lanes, which are 200 Gb/s for both ports together (dgx-spark-playbooks 103).
+Topology sparks(int n, RateKind rates) {
+  const GpuFacts& gpu = gpu_facts("GB10");
+  const NetworkFacts& network = network_facts("RoCE");
+  SwitchedBuilder b(n, nic_gbs(network, gpu.nic_gbits, rates), gpu.call_us);
+  for (Rank i = 0; i < (n == 2 ? 1 : n); ++i) b.join(i, (i + 1) % n, 1, network.step_us);
+  Topology t = b.machine();
+  if (n > 2) limit_ports(t, "NIC", 1, [](const Link&) { return true; });
+  return t;
 }
 
 // A torus in row-major order whose wrap-around links of dimension d also advance by `twist[d][e]` in
@@ -188,9 +208,12 @@ const std::vector<CatalogueEntry>& accelerator_catalogue() {
     std::vector<CatalogueEntry> all;
     for (const Nodes& row : kNodes) {
       const bool racks = row.gpus > 16;
-      all.push_back({std::string(row.name) + (racks ? "[:racks]" : ":nodes"), row.description,
+      all.push_back({std::string(row.name) + (racks ? "[:racks[xgpus]]" : ":nodes[xgpus]"), row.description,
                      std::string(row.name) + (racks || !row.switched ? ":1" : ":2")});
     }
+    all.push_back({"dgx-spark:n",
+                   "NVIDIA DGX Spark: n of one GB10 in a ring, 200 Gb/s for its two ports together",
+                   "dgx-spark:4"});
     all.push_back({"tpu:AxBxC[:twisted]", "Google TPU v4: a 3D torus of 50 GB/s per link, twisted on request",
                    "tpu:4x4x8:twisted"});
     all.push_back(
@@ -212,10 +235,23 @@ const Nodes* row_of(const std::string& spec) {
   return row == kNodes.end() ? nullptr : &*row;
 }
 
-// And 2; without a number 1.
-int nodes_in(const std::string& spec, int most) {
+// GPUs of each node: of "dgx-h100:2" 8 and 8, of "dgx-h100:2x5" 5 and 5, of "dgx-h100:5+8" 5 and 8; without
+// a number those of one node.
+std::vector<int> nodes_in(const std::string& spec, int gpus_of_all) {
   const std::size_t colon = spec.find(':');
-  return colon == std::string::npos ? 1 : spec_size("topology " + spec, spec.substr(colon + 1), 1, most);
+  if (colon == std::string::npos) return {gpus_of_all};
+  const std::string where = "topology " + spec, text = spec.substr(colon + 1);
+  std::vector<int> nodes;
+  if (text.find('+') != std::string::npos) {
+    for (const std::string& each : split(text, '+')) nodes.push_back(spec_size(where, each, 1, gpus_of_all));
+  } else {
+    const std::size_t x = std::min(text.find('x'), text.size());
+    const int gpus = x < text.size() ? spec_size(where, text.substr(x + 1), 1, gpus_of_all) : gpus_of_all;
+    nodes.assign(spec_size(where, text.substr(0, x), 1, kMostRanks / gpus), gpus);
+  }
+  if (std::accumulate(nodes.begin(), nodes.end(), 0) > kMostRanks)
+    throw InputError(where, "has too many GPUs", "use at most " + std::to_string(kMostRanks));
+  return nodes;
 }
 
 }  // namespace
@@ -223,16 +259,16 @@ int nodes_in(const std::string& spec, int most) {
 ComputingNodes computing_nodes(const std::string& spec) {
   const Nodes* const row = row_of(spec);
   if (row == nullptr || !row->switched || *gpu_facts(row->gpu).nvswitch == '\0') return {};
-  return {.gpu = &gpu_facts(row->gpu), .nodes = nodes_in(spec, kMostRanks / row->gpus)};
+  return {.gpu = &gpu_facts(row->gpu), .nodes = static_cast<int>(nodes_in(spec, row->gpus).size())};
 }
 
 std::optional<Topology> accelerator_machine(const std::string& spec, RateKind rates) {
-  if (const Nodes* const row = row_of(spec))
-    return nodes_of(*row, nodes_in(spec, kMostRanks / row->gpus), rates);
+  if (const Nodes* const row = row_of(spec)) return nodes_of(*row, nodes_in(spec, row->gpus), rates);
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon), where = "topology " + spec;
-  if (kind == "trn2") return trn2(nodes_in(spec, 4));
+  if (kind == "trn2") return trn2(colon == spec.npos ? 1 : spec_size(where, spec.substr(colon + 1), 1, 4));
   if (colon == std::string::npos) return std::nullopt;
+  if (kind == "dgx-spark") return sparks(spec_size(where, spec.substr(colon + 1), 2, 64), rates);
   if (kind == "tpu") return tpu(where, spec.substr(colon + 1));
   if (kind == "dragonfly") return dragonfly(where, spec.substr(colon + 1));
   return std::nullopt;

@@ -13,6 +13,7 @@
 #include "ir/words.h"
 #include "topology/hardware/facts.h"
 #include "topology/import/fit.h"
+#include "topology/switched_builder.h"
 
 namespace chorale {
 
@@ -76,25 +77,6 @@ void connect(Topology& t, Rank a, Rank b, int bandwidth = 1) {
 void connect_cycle(Topology& t, const std::vector<Rank>& cycle, int bandwidth) {
   for (std::size_t i = 0; i < cycle.size(); ++i)
     connect(t, cycle[i], cycle[(i + 1) % cycle.size()], bandwidth);
-}
-
-// Each rank sends at most `bandwidth` chunks per round over those of its links that `chosen` accepts, and
-// receives as many.
-template <typename Chosen>
-void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen chosen) {
-  std::vector<std::vector<LinkId>> out(t.ranks), in(t.ranks);
-  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
-    if (!chosen(t.links[l])) continue;
-    out[t.links[l].src].push_back(l);
-    in[t.links[l].dst].push_back(l);
-  }
-  const auto limit = [&](const char* way, Rank n, std::vector<LinkId>& links) {
-    if (!links.empty()) t.limits.push_back({name + way + std::to_string(n), std::move(links), bandwidth});
-  };
-  for (Rank n = 0; n < t.ranks; ++n) {
-    limit(" out ", n, out[n]);
-    limit(" in ", n, in[n]);
-  }
 }
 
 Topology full(int n) {

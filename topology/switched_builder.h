@@ -3,7 +3,9 @@
 // are not.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "ir/topology.h"
 
@@ -49,5 +51,24 @@ class SwitchedBuilder {
   Topology machine_ = {};
   double beta_;
 };
+
+// Each rank sends at most `bandwidth` chunks per round over those of its links that `chosen` accepts, and
+// receives as many.
+template <typename Chosen>
+void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen chosen) {
+  std::vector<std::vector<LinkId>> out(t.ranks), in(t.ranks);
+  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
+    if (!chosen(t.links[l])) continue;
+    out[t.links[l].src].push_back(l);
+    in[t.links[l].dst].push_back(l);
+  }
+  const auto limit = [&](const char* way, Rank n, std::vector<LinkId>& links) {
+    if (!links.empty()) t.limits.push_back({name + way + std::to_string(n), std::move(links), bandwidth});
+  };
+  for (Rank n = 0; n < t.ranks; ++n) {
+    limit(" out ", n, out[n]);
+    limit(" in ", n, in[n]);
+  }
+}
 
 }  // namespace chorale

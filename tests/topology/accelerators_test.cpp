@@ -60,6 +60,33 @@ TEST(Accelerators, RatesAreThoseOfTheirMakers) {
   }
 }
 
+// Nodes of fewer GPUs than the hardware has: a port for each, and unequal nodes on the rails that they have.
+TEST(Accelerators, NodesMayHaveFewerGpus) {
+  EXPECT_EQ(named_topology("gb200-nvl72:2x4").ranks, 8);
+  EXPECT_EQ(named_topology("dgx-h100:2x8").links, named_topology("dgx-h100:2").links);
+  EXPECT_EQ(named_topology("dgx-h100:3+3").links, named_topology("dgx-h100:2x3").links);
+  for (const char* spec : {"dgx-h100:1x5", "mi300x:1x3", "p4d:2x5", "gb300-nvl72:4+8+2", "hgx-2:3+1"}) {
+    SCOPED_TRACE(spec);
+    const Topology flat = flatten(named_topology(spec));
+    EXPECT_EQ(std::ranges::count(hops(flat, {0}), -1), 0);
+  }
+  // The fifth to eighth GPU of the larger node are on rails of their own, which lead nowhere.
+  const Topology uneven = named_topology("dgx-h100:4+8", RateKind::Line);
+  EXPECT_EQ(uneven.ranks, 12);
+  for (Rank n = 0; n < 12; ++n) EXPECT_NEAR(rate(uneven, n, true, true), 50, 1) << n;
+}
+
+// Both ports of a NIC together have its rate, and two machines have one cable.
+TEST(Accelerators, ARingOfSparks) {
+  for (int n = 2; n <= 8; ++n) {
+    const Topology t = named_topology("dgx-spark:" + std::to_string(n), RateKind::Line);
+    EXPECT_EQ(std::ssize(t.links), n == 2 ? 2 : 2 * n);
+    EXPECT_EQ(std::ssize(t.limits), n == 2 ? 0 : 2 * n);
+    for (const SharedLimit& limit : t.limits) EXPECT_EQ(limit.links.size(), 2U);
+    for (const Link& link : t.links) EXPECT_NEAR(gbs(link), 25, 0.1);
+  }
+}
+
 // Eight A100 of p4d have four NICs of 100 Gb/s: two GPUs share one.
 TEST(Accelerators, GpusThatShareANicShareItsRate) {
   const Topology flat = flatten(named_topology("p4d:2", RateKind::Line));
@@ -127,10 +154,31 @@ TEST(Accelerators, ADragonflyJoinsEachTwoGroupsOnce) {
 }
 
 TEST(Accelerators, SizesThatThereAreNotAreRefused) {
-  for (const char* spec :
-       {"trn2:5", "trn2:0", "tpu:4x4", "tpu:4x4x8:bent", "tpu:4x4x4:twisted", "tpu:2x2x4:twisted",
-        "tpu:1x1x1", "tpu:99999x99999x99999", "dragonfly:4x2", "dragonfly:0x1x1", "dragonfly:64x64x64",
-        "b200:", "b200:0", "p4d:0", "hgx-2:257", "gb200-nvl72:57", "mi300x:513", "mi300x:2x2"})
+  for (const char* spec : {"trn2:5",
+                           "trn2:0",
+                           "tpu:4x4",
+                           "tpu:4x4x8:bent",
+                           "tpu:4x4x4:twisted",
+                           "tpu:2x2x4:twisted",
+                           "tpu:1x1x1",
+                           "tpu:99999x99999x99999",
+                           "dragonfly:4x2",
+                           "dragonfly:0x1x1",
+                           "dragonfly:64x64x64",
+                           "b200:",
+                           "b200:0",
+                           "p4d:0",
+                           "hgx-2:257",
+                           "gb200-nvl72:57",
+                           "mi300x:513",
+                           "mi300x:2x9",
+                           "dgx-h100:4+9",
+                           "dgx-h100:4+",
+                           "dgx-h100:0+8",
+                           "dgx-h100:x4",
+                           "dgx-spark:1",
+                           "dgx-spark",
+                           "dgx-spark:3x2"})
     EXPECT_THROW(named_topology(spec), InputError) << spec;
 }
 

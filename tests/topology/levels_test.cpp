@@ -221,9 +221,9 @@ TEST(Levels, OfNamedMachines) {
     expect_same_times(*again.hierarchy, t, random, entry.example);
   }
   // Of the others than grids: dies or GPUs are linked unevenly, or groups of routers.
-  EXPECT_EQ(without, (std::vector<std::string>{"dgx1", "line:4", "star:5", "mesh:4x4", "tpu:4x4x8:twisted",
-                                               "dragonfly:4x2x2", "ndv2", "p3dn", "mi50-rome", "mi100",
-                                               "dgx1:2", "mi250:1"}));
+  EXPECT_EQ(without, (std::vector<std::string>{"dgx1", "line:4", "star:5", "mesh:4x4", "dgx-spark:4",
+                                               "tpu:4x4x8:twisted", "dragonfly:4x2x2", "ndv2", "p3dn",
+                                               "mi50-rome", "mi100", "dgx1:2", "mi250:1"}));
   // A NIC of a GPU reaches GPUs of all rails, several GPUs share a NIC, or there are several
   // routes between two hosts.
   EXPECT_EQ(by_cuts,

@@ -109,7 +109,7 @@ const SocketFacts& socket_facts(std::string_view name);
 const PciFacts& pci_facts(int generation);
 
 // Returns the first GPU of a compute capability (90: H100); of one that the table lacks, the newest before it
-// ("sm 107" is taken for B300); of less than any, the oldest.
+// ("sm 110" is taken for Rubin); of less than any, the oldest.
 const GpuFacts& gpu_of_sm(int sm);
 // Returns the NVLink of a GPU of this compute capability, by the newest GPU up to it that has NVLinks.
 const LinkFacts& nvlink_of_sm(int sm);
