@@ -24,6 +24,7 @@
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "jobs/library_groups.h"
+#include "jobs/lint.h"
 #include "topology/hardware/facts.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"
@@ -50,6 +51,12 @@ struct ImportCommand {
 struct DiscoverCommand {
   ImportOptions question = {};
   std::string output = {}, json = {};  // as of an import
+};
+
+struct LintCommand {
+  std::vector<std::string> files = {};
+  ImportOptions question = {};
+  std::string json = {}, html = {};
 };
 
 // The machine that this runs on, by files that the environment names and what api/machines.h finds by itself.
@@ -86,11 +93,31 @@ Outcome perform(const DiscoverCommand& command, Supervisor&) {
   return outcome;
 }
 
-// Files are read here and handed over with their names, which errors cite. What other synthesizers and
+namespace {
+
+// Files are read here and handed over with their names, which errors cite.
+std::vector<NamedText> read_all(const std::vector<std::string>& paths) {
+  std::vector<NamedText> files;
+  for (const std::string& path : paths) files.push_back({path, read_file(path)});
+  return files;
+}
+
+}  // namespace
+
+Outcome perform(const LintCommand& command, Supervisor&) {
+  const std::vector<NamedText> files = read_all(command.files);
+  const std::vector<OddRecord> odd = lint(files, command.question);
+  const Report report = report_of(odd, files);
+  Outcome outcome = reported(report, command.html);
+  if (!command.json.empty()) deliver(command.json, to_json(odd, report), outcome);
+  outcome.exit_code = odd.empty() ? kFound : kWrongData;
+  return outcome;
+}
+
+// What other synthesizers and
 // simulators describe is converted by the Python package first (python/chorale/import_research.py).
 Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
-  std::vector<NamedText> files;
-  for (const std::string& path : command.files) files.push_back({path, read_file(path)});
+  std::vector<NamedText> files = read_all(command.files);
   if (files.size() == 1 && is_of_research(files.front())) {
     const std::string& path = files.front().path;
     const Outcome converted =
@@ -301,6 +328,22 @@ void import_options(CLI::App* sub, Invocation& parsed) {
   limits(of_files, parsed.limits, "");
 }
 
+void lint_options(CLI::App* sub, Invocation& parsed) {
+  CLI::App* const app =
+      command(*sub, "lint", "Which records of a node's description are odd, and what each costs",
+              "Compares GPUs, cables, PCI links and NICs with their like. A cost is the bound\n"
+              "of a collective were the record as the others, and as it is.\n"
+              "exit codes: 0 nothing is odd, 1 a record is odd, 2 bad input, 3 out of time or\n"
+              "memory, 130 interrupted\n"
+              "example:\n  chorale topology lint examples/node.xml");
+  auto options = values_of<LintCommand>(app, parsed);
+  argument(app, "files", options->files, "FILE...", "What describes a node each");
+  file_to_write(app, "--json", options->json, "Write the odd records, and the report of them, there");
+  file_to_write(app, "--html", options->html, kReportPage);
+  by_rows(app, import_rows(), options->question);
+  limits(app, parsed.limits, "");
+}
+
 }  // namespace
 
 void topology_options(CLI::App& app, Invocation& parsed) {
@@ -313,6 +356,7 @@ void topology_options(CLI::App& app, Invocation& parsed) {
   list_options(sub, parsed);
   show_machine_options(sub, parsed);
   import_options(sub, parsed);
+  lint_options(sub, parsed);
   discover_options(sub, parsed);
 }
 

@@ -34,6 +34,7 @@
 #include "jobs/compare.h"
 #include "jobs/design.h"
 #include "jobs/library.h"
+#include "jobs/lint.h"
 #include "jobs/optimize.h"
 #include "jobs/order.h"
 #include "jobs/simulate.h"

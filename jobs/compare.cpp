@@ -71,24 +71,6 @@ double least_out_gbs(const Topology& described) {
   return gbs.empty() ? 0 : *std::ranges::min_element(gbs);
 }
 
-// Bus bandwidth is kHugeBytes by the bound's time for that size, times the factor of nccl-tests. A collective
-// in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
-CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
-  const Collective collective = chorale::collective(name, flat);
-  CollectiveLimits limits{.collective = name_of(collective)};
-  StrongestBounds bounds(flat, collective);
-  limits.steps = bounds.fewest_steps().steps;
-  if (limits.steps == 0) return limits;
-  // For any number of chunks: the bound on one chunk is a whole number of rounds, which more chunks may beat.
-  const TimeBound least(flat, collective, static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks);
-  // Without bytes the call and the alphas of the longest path are left.
-  limits.latency_us = least.us(0);
-  const MessageShape message = message_shape(collective);
-  const auto block = static_cast<double>(block_of_size(message, static_cast<std::int64_t>(kHugeBytes)));
-  limits.busbw_gbs = algbw_gbs(kHugeBytes, least.us(block)) * message.bus_factor;
-  return limits;
-}
-
 SideAtSize side_of(const OptimizedRow& row) {
   return {.us = row.us, .busbw_gbs = row.busbw_gbs, .bound_us = row.bound_us, .algorithm = row.algorithm};
 }
@@ -161,6 +143,24 @@ void time_points(const Result& result, int side, const std::atomic<bool>* stop, 
 }
 
 }  // namespace
+
+// Bus bandwidth is kHugeBytes by the bound's time for that size, times the factor of nccl-tests. A collective
+// in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
+CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
+  const Collective collective = chorale::collective(name, flat);
+  CollectiveLimits limits{.collective = name_of(collective)};
+  StrongestBounds bounds(flat, collective);
+  limits.steps = bounds.fewest_steps().steps;
+  if (limits.steps == 0) return limits;
+  // For any number of chunks: the bound on one chunk is a whole number of rounds, which more chunks may beat.
+  const TimeBound least(flat, collective, static_cast<double>(bounds.rate().rounds) / bounds.rate().chunks);
+  // Without bytes the call and the alphas of the longest path are left.
+  limits.latency_us = least.us(0);
+  const MessageShape message = message_shape(collective);
+  const auto block = static_cast<double>(block_of_size(message, static_cast<std::int64_t>(kHugeBytes)));
+  limits.busbw_gbs = algbw_gbs(kHugeBytes, least.us(block)) * message.bus_factor;
+  return limits;
+}
 
 // A change of an imported machine (ImportOptions) is only for the side that is a file of another tool, but
 // for the rates and the switches that names have, too.

@@ -14,6 +14,7 @@
 #include "ir/frontier.h"
 #include "ir/machine_changes.h"
 #include "ir/report.h"
+#include "ir/topology.h"
 
 namespace chorale {
 
@@ -30,6 +31,10 @@ struct Fields<CollectiveLimits> {
   using C = CollectiveLimits;
   static constexpr auto all = plain_fields<&C::collective, &C::steps, &C::latency_us, &C::busbw_gbs>();
 };
+
+// Returns the bounds of a collective, by name, on a machine without switches; 0 where nothing has to move.
+// Throws InputError where a rank cannot be reached.
+CollectiveLimits limits_on(const Topology& flat, const std::string& collective);
 
 struct ComparedSide {
   std::string name = {};  // of the machine; of a result its file

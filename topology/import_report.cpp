@@ -44,7 +44,8 @@ std::string fit_in_words(const Import& import) {
 }  // namespace
 
 std::string provenance(const Import& import) {
-  return sentences("read:", import.read) + sentences("assumed:", import.assumed);
+  return sentences("read:", import.read) + sentences("assumed:", import.assumed) +
+         sentences("odd ('chorale topology lint' has what it costs):", import.odd);
 }
 
 // Names of nodes last, since they may be thousands; the first 64 are shown.
@@ -70,7 +71,8 @@ std::string to_json(const Import& import) {
     rates.push_back(
         json_object("gbs", rate.gbs, "links", rate.links, "bandwidth", rate.bandwidth, "error", rate.error));
   return json_file("machine", JsonText{write_topology(import.machine, "")}, "names", names, "read",
-                   import.read, "assumed", import.assumed, "unit_gbs", import.unit_gbs, "rates", rates);
+                   import.read, "assumed", import.assumed, "odd", import.odd, "unit_gbs", import.unit_gbs,
+                   "rates", rates);
 }
 
 }  // namespace chorale

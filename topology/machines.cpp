@@ -58,12 +58,14 @@ Machine at_rates(const std::string& spec, const ImportOptions& options,
   return at_line;
 }
 
-// A file of another tool, a file in either view, a named hierarchy, or else a named graph.
-Described described(const std::string& spec_or_file, const ImportOptions& options) {
+// A file of another tool, a file in either view, a named hierarchy, or else a named graph. Changes of parts
+// that such a file names are made, and taken out of the changes.
+Described described(const std::string& spec_or_file, MachineChanges& changes) {
+  const ImportOptions& options = changes.import;
   if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
     if (is_foreign(text)) {
-      Import import = imported({{spec_or_file, text}}, options);
+      Import import = imported({{spec_or_file, text}}, options, &changes);
       return {.graph = std::move(import.machine), .nodes = import.nodes};
     }
     require_no_import(spec_or_file, options, false);
@@ -128,16 +130,16 @@ bool is_machine(const std::string& spec_or_file) {
 }
 
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& more) {
-  const auto [spec, changes] = with_failure(spec_or_file, more);
-  const Described machine = described(spec, changes.import);
+  auto [spec, changes] = with_failure(spec_or_file, more);
+  const Described machine = described(spec, changes);
   return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
 // A hierarchy without changes is returned as it is; a changed one is a graph first, and may have no levels
 // any more.
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) {
-  const auto [spec, changes] = with_failure(spec_or_file, more);
-  Described machine = described(spec, changes.import);
+  auto [spec, changes] = with_failure(spec_or_file, more);
+  Described machine = described(spec, changes);
   if (machine.levels && !changes.any()) {
     machine.levels->call_us = changes.call_us.value_or(machine.levels->call_us);
     return {.hierarchy = std::move(machine.levels)};
@@ -158,7 +160,8 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
 
 // Placements price switches that compute by what they deliver, so one without such a limit is refused.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Described machine = described(split_failure(spec_or_file).machine, changes.import);
+  auto [spec, mine] = with_failure(spec_or_file, changes);
+  const Described machine = described(spec, mine);
   const bool able = machine.graph && abilities_of(*machine.graph).any() && machine.graph->switch_gain == 0;
   if (changes.switches.any() || (able && !changes.import.forward_only))
     throw InputError("machine " + spec_or_file,

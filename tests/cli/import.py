@@ -5,6 +5,7 @@ Usage: import.py CHORALE DATA, the folder tests/data.
 """
 import json
 import pathlib
+import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -56,6 +57,38 @@ refused("topology", "import", "node.xml", "--nodes", "1000000000", says="--nodes
 for far in ("2", "0", "1e999"):
     refused("topology", "import", "node.xml", "--error", far, says="use 1e-09 to 0.5")
 refused("topology", "import", says="files is required")
+
+# A GPU that lost its NVLinks: named with its line, and what it costs is the bound of the file beside that of
+# the file where it was never lost. With a fault that no twin heals, the record alone.
+whole = (files / "h100.xml").read_text()
+lost = re.sub(r'(<gpu dev="5".*?>).*?</gpu>', r"\1</gpu>", whole, flags=re.S)
+(work / "lost.xml").write_text(lost)
+assert run("topology", "lint", files / "h100.xml", "--json", "none.json").startswith("0 odd records in 1 file"), "h100"
+text = run("topology", "lint", "lost.xml", "--json", "lint.json", code=1)
+(odd,) = json.loads((work / "lint.json").read_text())["odd"]
+line = 1 + whole[:whole.index('<gpu dev="5"')].count("\n")
+assert odd["record"].startswith(f"lost.xml:{line}: gpu 5 (") and "has no NVLink, where 7 of 8 GPUs have" in odd["record"], odd
+for printed in (text, run("topology", "import", "lost.xml", "-o", "lost.json")):
+    assert odd["record"] in " ".join(printed.split()), printed
+run("compare", files / "h100.xml", "lost.xml", "--json", "both.json", code=(0, 3))
+limits = [{each["collective"]: each["busbw_gbs"] for each in side} for side in json.loads((work / "both.json").read_text())["limits"]]
+assert odd["ranks"] == 8 and [odd["healed_gbs"], odd["gbs"]] == [side[odd["collective"]] for side in limits], (odd, limits)
+(work / "speed.xml").write_text(whole.replace("32.0 GT/s", "24 GT/s", 1))
+assert "24 GT/s, which no generation of PCI has" in run("topology", "lint", "speed.xml", code=1)
+refused("topology", "lint", source / "examples/topology.conf", says="describes no node")
+
+# Parts by name: what is left is the machine of a file in which the same record was changed by hand.
+for changes, by_hand in [(["--without-link", "node1:mlx5_3"], (r'<net name="mlx5_3".*?/>', "")), (["--without-link", "node1:nic3"], (r'<net name="mlx5_3".*?/>', "")),
+                         (["--degrade", "node1:mlx5_8=0.5"], (r'(<net name="mlx5_8".*?speed=)"180000"', r'\1"90000"')),
+                         (["--without-link", "node1:nvswitch2"], (r'<nvlink target="0000:f2:00.0".*?/>', ""))]:
+    changed, times = re.subn(*by_hand, whole)
+    assert times == (8 if "nvswitch2" in changes[1] else 1), (changes, times)
+    (work / "changed.xml").write_text(changed)
+    run("topology", "import", files / "h100.xml", "changed.xml", "-o", "hand.json")
+    shown = json.loads(run("topology", "show", files / "h100.xml", "--nodes", "2", *changes, "--json"))
+    assert shown["links"] == json.loads((work / "hand.json").read_text())["links"] and shown["topology"].endswith(("without link " if "out" in changes[0] else "with ") + changes[1]), (changes, shown["topology"])
+refused("bounds", files / "h100.xml", "allreduce", "--nodes", "2", "--without-link", "mlx5_3", says="'mlx5_3' is in 2 nodes; use node0:mlx5_3")
+refused("bounds", files / "h100.xml", "allreduce", "--degrade", "mlx5_99=0.5", says="one of gpu0, mlx5_0")
 
 # One box, one answer: of 16 files and the names of such machines, by what programs reach and by datasheets.
 for more in ([], ["--line-rates"]):

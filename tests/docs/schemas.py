@@ -23,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 27, sorted(schemas)
+assert len(schemas) == 28, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -62,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_bounds", "bounds"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_baseline", "baseline"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_proofs", "proofs"), ("chorale_design", "design"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_bounds", "bounds"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_baseline", "baseline"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_lint", "lint"), ("chorale_proofs", "proofs"), ("chorale_design", "design"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
@@ -113,6 +113,7 @@ WRITTEN = [
                  "--memory", "server:a:1G:512G", "--strategy", "(root, InsideGroup, AllReduce)", "--json", "o.json"]),
     ("check", ["check", "o.json", "--json", "p.json"]),
     ("import", ["topology", "import", source / "examples/node.xml", "--nodes", "2", "-o", "v.json", "--json", "w.json"]),
+    ("lint", ["topology", "lint", source / "examples/node.xml", "--json", "w.json"]),
     ("bench", ["bench", "broadcast", "mpi", "binomial", "-b", "64", "-e", "256", "-f", "4", "--json", "q.json"]),
     ("bench", ["bench", "allreduce", "ring", "-b", "64", "-e", "64", "-c", "0", "--json", "r.json"]),
     ("calibration", ["calibrate", "ring:2", "--json", "s.json"]),
@@ -151,7 +152,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
-    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "bounds": None, "alltoallv": None, "baseline": None, "failures": None, "order": None, "proofs": None, "design": None, "reshard-plan": None,
+    "import": None, "lint": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "bounds": None, "alltoallv": None, "baseline": None, "failures": None, "order": None, "proofs": None, "design": None, "reshard-plan": None,
     "reshard": lambda file: ["reshard", "dgx-h100:2", file],
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],

@@ -223,6 +223,17 @@ int Host::add(HostPart part) {
   return static_cast<int>(parts.size()) - 1;
 }
 
+int Host::add(HostPart part, const std::string& id) {
+  const auto [at, added] = known.try_emplace(id, static_cast<int>(parts.size()));
+  if (added) add(std::move(part));
+  return at->second;
+}
+
+int Host::find(const std::string& id) const {
+  const auto at = known.find(id);
+  return at == known.end() ? -1 : at->second;
+}
+
 void Host::join(int a, int b, double gbs) {
   cables.push_back({a, b, gbs});
   cables.push_back({b, a, gbs});

@@ -3,6 +3,7 @@
 // common.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "topology/import/wiring.h"
 
 namespace chorale {
+
+struct HostPort {         // of a NIC
+  std::string name = {};  // "mlx5_3"; "": the file has none
+  int number = 0;         // as NCCL and nvidia-smi count them
+  double gbs = 0;         // into the network
+};
 
 struct HostPart {
   enum class Kind { Cpu, PciSwitch, Gpu, Nic, NvSwitch };
@@ -22,6 +29,10 @@ struct HostPart {
   double net_gbs = 0;     // of a NIC, into the network
   double net_alpha_us = 0;  // of a NIC, if the file has it
   int box = 0;              // of a CPU: the host that it is of, in a file of several
+  std::string where = {};   // "dgx.xml:17"; "" if the format has no lines
+  std::string model = {};   // of a GPU, as the file has it: "sm 90"
+  std::string odd = {};     // what its record has that nothing of its kind has: "has 7 lanes, which ..."
+  std::vector<HostPort> ports = {};  // of a NIC, of sum net_gbs; none: the file names none
 };
 
 struct HostCable {  // NVLink, xGMI, C2C: one direction
@@ -41,8 +52,14 @@ struct Host {
   std::string network = "InfiniBand";               // of topology/hardware/facts.h, that its NICs meet in
   std::string cable_name = "NVLink";
   std::vector<std::string> read = {}, assumed = {};
+  std::vector<std::string> odd = {};      // records that its reader found odd (topology/import/lint.h)
+  std::map<std::string, int> known = {};  // by what identifies a part: bus id, guid, name
 
-  int add(HostPart);                                   // its number
+  int add(HostPart);  // its number
+  // Adds the part that `id` identifies, and returns its number. A file may list one thing several times: what
+  // is there already is returned as it is.
+  int add(HostPart, const std::string& id);
+  int find(const std::string& id) const;               // its part; -1: none
   void join(int a, int b, double gbs);                 // by a cable in each direction
   void take(const GpuFacts&);                          // costs of a step and a call, of one of its GPUs
   void note_above_line(const LinkFacts&, double gbs);  // a rate that was specified, if the link has none such

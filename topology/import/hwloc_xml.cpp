@@ -144,23 +144,29 @@ class HwlocReader {
     if (device.text_or("subtype", "") == "NVSwitch") {
       part = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
-      part = host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_,
-                        pci_rate(device)});
+      part = host_.add({.kind = PartKind::Gpu,
+                        .name = fmt::format("gpu {} ({})", gpus_, bus),
+                        .parent = above_or_cpu(above),
+                        .number = gpus_,
+                        .up_gbs = pci_rate(device),
+                        .where = device.line(),
+                        .model = id});
       part_of_links_[part] = part_of_links(device);
       ++gpus_;
-    } else if (kind == "0207" || (kind.starts_with("02") && has_verbs(device))) {
+    } else if (kind == "0207" || (kind.starts_with("02") && !verbs_name(device).empty())) {
       const double up = pci_rate(device);
       host_.add({.kind = PartKind::Nic,
                  .name = "nic " + bus,
                  .parent = above_or_cpu(above),
                  .up_gbs = up,
-                 .net_gbs = nic_gbs(id, up)});
-      ++nics_;
+                 .net_gbs = nic_gbs(id, up),
+                 .where = device.line(),
+                 .ports = {{verbs_name(device), nics_++, nic_gbs(id, up)}}});
     }
     if (part < 0) return;
-    at_["PCIDev:" + std::to_string(number)] = part;
+    host_.known["PCIDev:" + std::to_string(number)] = part;
     for (const XmlElement& child : device.children("object"))
-      if (child.has("gp_index")) at_["OSDev:" + child.text("gp_index")] = part;
+      if (child.has("gp_index")) host_.known["OSDev:" + child.text("gp_index")] = part;
   }
 
   // Of devices of the system: a number of its own in version 2, a bit each in version 3.
@@ -176,9 +182,11 @@ class HwlocReader {
     return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 5, 8); });
   }
 
-  bool has_verbs(const XmlElement& device) const {
-    const auto children = device.children("object");
-    return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 3, 32); });
+  // "mlx5_0"; empty: it has no verbs.
+  std::string verbs_name(const XmlElement& device) const {
+    for (const XmlElement& child : device.children("object"))
+      if (is_os_device(child, 3, 32)) return child.text_or("name", "verbs");
+    return "";
   }
 
   // hwloc has no speed of ports: by the device, and never more than PCI carries.
@@ -216,10 +224,7 @@ class HwlocReader {
                   "write the file again");
     // Rates to objects that are no part (a CPU's) are left out, and counted.
     std::vector<int> parts;
-    for (const std::string& each : names) {
-      const auto known = at_.find(each);
-      parts.push_back(known == at_.end() ? -1 : known->second);
-    }
+    for (const std::string& each : names) parts.push_back(host_.find(each));
     int lost = 0;
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) {
@@ -278,7 +283,6 @@ class HwlocReader {
   const XmlElement root_;
   const ImportOptions& choices_;
   Host host_ = {};
-  std::map<std::string, int> at_ = {};  // parts, by the names that matrices have for them
   std::string vendor_ = {};
   int family_ = 0, model_ = 0;
   std::map<int, double> part_of_links_ = {};  // by GPU

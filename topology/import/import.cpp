@@ -22,6 +22,8 @@
 #include "topology/hardware/computing.h"
 #include "topology/import/fit.h"
 #include "topology/import/host.h"
+#include "topology/import/lint.h"
+#include "topology/import/named_parts.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
 #include "topology/import/xml.h"
@@ -272,9 +274,17 @@ bool is_foreign(std::string_view text) {
   return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
 
+std::vector<Host> hosts_in(const std::vector<NamedText>& files, const ImportOptions& options) {
+  std::vector<Host> hosts;
+  for (const NamedText& file : files)
+    if (const Format format = format_of(file); is_of_a_node(format))
+      hosts.push_back(read_host(file, format, options));
+  return hosts;
+}
+
 // One machine may come of several files: several nodes, or nodes and the switches between them (Slurm). Files
 // of all other kinds stand alone.
-Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
+Import imported(const std::vector<NamedText>& files, const ImportOptions& options, MachineChanges* changes) {
   if (options.nodes < 1 || !(options.error > 0 && options.error <= 0.5) || !(options.nic_gbits >= 0) ||
       !(options.nvlink_gbs >= 0))
     throw InputError("import", "a number is out of range",
@@ -326,7 +336,11 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
   Import import;
   if (is_of_a_node(format)) {
     std::vector<Host> hosts;
-    for (const auto& [file, its] : machines) hosts.push_back(read_host(*file, its, options));
+    std::vector<std::string> odd;
+    for (const auto& [file, its] : machines) {
+      hosts.push_back(read_host(*file, its, options));
+      for (const Oddity& each : oddities(hosts.back())) odd.push_back(each.text);
+    }
     if (options.nodes > kMostRanks)
       throw InputError("--nodes", fmt::format("{} is too many", options.nodes),
                        fmt::format("use at most {}", kMostRanks));
@@ -338,11 +352,15 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     const std::size_t nodes = tree ? tree->hosts.size() : static_cast<std::size_t>(options.nodes);
     // One file of a node stands for all of them.
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
+    std::vector<std::string> done;
+    if (changes != nullptr) done = change_parts(hosts, *changes);
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
+    if (!done.empty()) import.machine.name += " " + joined(done);
+    import.odd = each_once(odd);
     // Levels have equal nodes, so a number of nodes is stated only of such.
-    const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {
-      return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
-    });
+    const bool equal = done.empty() && std::ranges::all_of(hosts, [&](const Host& host) {
+                         return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
+                       });
     import.nodes = equal ? static_cast<int>(hosts.size()) : 0;
   } else if (format == Format::Research) {
     throw InputError(first->path,

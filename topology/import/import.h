@@ -25,6 +25,7 @@ struct Import {
   int nodes = 0;                          // equal in number of ranks; 0: not known, or not equal
   std::vector<std::string> read = {};     // what was read in the files, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted
+  std::vector<std::string> odd = {};      // records that are odd among their like (topology/import/lint.h)
   double unit_gbs = 0;                    // of one chunk per round; 0: the file has chunks per round itself
   std::vector<FittedRate> rates = {};     // the fastest first
 };
@@ -43,11 +44,17 @@ bool is_of_research(const NamedText&);
 // One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed
 // over. Throws InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known
 // format, or does not go together.
-Import imported(const std::vector<NamedText>& files, const ImportOptions& = {});
+//
+// Parts of nodes that the changes name are changed, and taken out of them (topology/import/named_parts.h).
+Import imported(const std::vector<NamedText>& files, const ImportOptions& = {}, MachineChanges* = nullptr);
+
+// Returns the nodes that these files describe, a host for each file; none where they describe a whole
+// machine. Throws InputError as imported() does.
+struct Host;
+std::vector<Host> hosts_in(const std::vector<NamedText>& files, const ImportOptions& = {});
 
 // The machine of nodes that are known as parts and cables (topology/import/host.h): of one, or of several
 // joined by their NICs.
-struct Host;
 Topology machine_of(const std::vector<Host>&, const ImportOptions&);
 
 // The machine that this runs on, as hwloc's XML. Throws InputError if this build lacks hwloc, or if hwloc

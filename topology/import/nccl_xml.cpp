@@ -11,7 +11,7 @@
 #include <charconv>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "ir/words.h"
 #include "topology/import/host.h"
@@ -24,14 +24,16 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
-constexpr int kMostCount = 10'000;     // NVLinks between two
-constexpr double kMostMegabits = 1e8;  // 100 Tb/s
+constexpr int kMostCount = 10'000;                          // NVLinks between two
+constexpr double kMostMegabits = 1e9;                       // 1000 Tb/s: some plugins write kilobits
+constexpr double kFastestPort = 3.2e6, kSlowestPort = 1e3;  // megabits, of any generation
 
 // Counts what it ignores or assumes while it reads, and reports the counts in the end.
 class NcclReader {
   struct ListedLink {  // an NVLink, to be read when all GPUs are known
     XmlElement element;
     int gpu = 0;     // that lists it
+    int box = 0;     // of the GPU, and of one that it names by its bus
     double gbs = 0;  // of one of them
   };
 
@@ -56,6 +58,7 @@ class NcclReader {
         child.fail("is not known in <system>", "only <cpu> is");
     }
     const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
+    share_links();
     for (const ListedLink& link : links_) read_link(link);
     bridge_pairs();
     report_what_was_left_out();
@@ -67,9 +70,9 @@ class NcclReader {
  private:
   void read_cpu(const XmlElement& cpu) {
     const std::string number = cpu.text("numaid");
-    const int box =
-        hosts_.try_emplace(cpu.text_or("host_hash", ""), static_cast<int>(hosts_.size())).first->second;
-    const int at = host_.add({.kind = PartKind::Cpu, .name = "cpu " + number, .box = box});
+    box_ = hosts_.try_emplace(cpu.text_or("host_hash", ""), static_cast<int>(hosts_.size())).first->second;
+    const int at =
+        host_.add({.kind = PartKind::Cpu, .name = "cpu " + number, .box = box_, .where = cpu.line()});
     const auto optional = [&](const char* key) { return cpu.has(key) ? cpu.integer(key, -1, 1 << 20) : 0; };
     host_.socket_gbs = socket_gbs(cpu.text_or("arch", ""), cpu.text_or("vendor", ""), optional("familyid"),
                                   optional("modelid"));
@@ -107,6 +110,11 @@ class NcclReader {
         error == std::errc() && std::ranges::find(kGenerations, gigatransfers) != std::end(kGenerations);
     const int width = pci.has("link_width") ? pci.integer("link_width", 0, 64) : 0;
     if (width == 0) ++assumed_widths_;
+    if (!known && error == std::errc() && gigatransfers > 0)
+      odd_ = fmt::format("has {:g} GT/s, which no generation of PCI has", gigatransfers);
+    static constexpr int kWidths[] = {0, 1, 2, 4, 8, 12, 16, 32};
+    if (std::ranges::find(kWidths, width) == std::end(kWidths))
+      odd_ = fmt::format("has {} lanes, which no link of PCI has", width);
     if (!known) {
       const std::vector<XmlElement> gpus = pci.children("gpu");
       gigatransfers =
@@ -114,6 +122,10 @@ class NcclReader {
       ++assumed_speeds_[gigatransfers];
     }
     return pci_gbs(gigatransfers, width > 0 ? width : kUnknownLanes, rates_of(choices_));
+  }
+
+  void odd(const XmlElement& element, const std::string& what) {
+    host_.odd.push_back(fmt::format("{} {}", element.where(), what));
   }
 
   // By the architecture: gcn of AMD, the compute capability of NVIDIA.
@@ -125,22 +137,23 @@ class NcclReader {
   // files of cloud providers, which list no <gpu>, the PCI class: 0x03 display, 0x12 accelerators, 0x02
   // network.
   void read_pci(const XmlElement& pci, int parent) {
-    const std::string kind = lower_case(pci.text("class")), bus = lower_case(pci.text("busid"));
+    const std::string kind = lower_case(pci.text_or("class", "")), bus = lower_case(pci.text("busid"));
     const double up = link_gbs(pci);
     const std::vector<XmlElement> gpus = pci.children("gpu"), nics = pci.children("nic");
     const bool holds_more = !pci.children("pci").empty();
-    if (!gpus.empty()) {
-      const int above =
-          gpus.size() == 1 ? parent : host_.add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
-      const int links = std::ssize(links_);
-      for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, above, up);
-      if (gpus.size() > 1) share_links(bus, static_cast<int>(gpus.size()), links);
-      for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
-    } else if (!nics.empty()) {
+    if (!gpus.empty() || !nics.empty()) {
+      for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, parent, up);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
-      gpu_at_[bus] = host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
-      ++gpus_;
+      gpus_ += host_.find(device(box_, bus)) < 0 ? 1 : 0;
+      host_.add({.kind = PartKind::Gpu,
+                 .name = fmt::format("gpu {} ({})", gpus_ - 1, bus),
+                 .parent = parent,
+                 .number = gpus_ - 1,
+                 .up_gbs = up,
+                 .where = pci.line(),
+                 .odd = odd_},
+                device(box_, bus));
       if (pci.has("vendor") && pci.has("device"))
         gpu_ids_.insert(lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
     } else if (!holds_more && kind.starts_with("0x02")) {
@@ -148,13 +161,24 @@ class NcclReader {
                  .name = "nic " + bus,
                  .parent = parent,
                  .up_gbs = up,
-                 .net_gbs = default_nic_gbs(up)});
+                 .net_gbs = default_nic_gbs(up),
+                 .where = pci.line(),
+                 .odd = odd_});
       ++nics_without_speed_;
     } else if (holds_more) {
-      const int at = host_.add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int at = host_.add({.kind = PartKind::PciSwitch,
+                                .name = "pci " + bus,
+                                .parent = parent,
+                                .up_gbs = up,
+                                .where = pci.line(),
+                                .odd = std::exchange(odd_, "")});
       read_children(pci, at);
     }  // else something that neither computes nor sends
+    odd_.clear();
   }
+
+  // Identifies a device of a host by its bus: hosts have the same buses.
+  static std::string device(int box, const std::string& bus) { return fmt::format("{} {}", box, bus); }
 
   static std::string without_0x(const std::string& text) {
     return text.starts_with("0x") ? text.substr(2) : text;
@@ -171,9 +195,20 @@ class NcclReader {
   void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
-    const int at =
-        host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
-    gpu_at_[bus] = at;
+    const int number = rank >= 0 ? rank : dev;
+    std::vector<int>& ranks = ranks_of_[device(box_, bus)];
+    if (std::ranges::any_of(ranks, [&](int p) { return host_.parts[p].number == number; }))
+      return odd(gpu, fmt::format("lists rank {} of GPU {} again, and is left out", number, bus));
+    const int at = host_.add({.kind = PartKind::Gpu,
+                              .name = fmt::format("gpu {} ({})", dev, bus),
+                              .parent = parent,
+                              .number = number,
+                              .up_gbs = up,
+                              .where = gpu.line(),
+                              .model = gpu.has("gcn") ? gpu.text("gcn") : "sm " + gpu.text("sm"),
+                              .odd = odd_});
+    host_.known.try_emplace(device(box_, bus), at);
+    ranks.push_back(at);
     ++gpus_;
     ++gpus_described_;
     const GpuFacts& kind = gpu_kind(gpu);
@@ -187,7 +222,7 @@ class NcclReader {
     for (const XmlElement& link : gpu.children()) {
       const std::string name = link.name();
       if (name == "nvlink" || name == "xgmi") {
-        links_.push_back({link, at, per_link});
+        links_.push_back({link, at, box_, per_link});
       } else if (name == "c2c") {
         // A path to the CPU beside PCI, for the host and its NICs. It joins no GPUs: those are on NVLink.
         const double gbs = link.number("bw", 0, 1e9) * link.integer("count", 1, kMostCount) / 1000;
@@ -200,17 +235,26 @@ class NcclReader {
     }
   }
 
-  // Ranks of one GPU (partitions of it) list the same NVLinks, each all of them. Those of the first count,
-  // and are the device's, which joins its ranks. `first`: of links_, the first that these ranks listed.
-  void share_links(const std::string& bus, int ranks, int first) {
-    const int device = host_.add({.kind = PartKind::NvSwitch, .name = "GPU " + bus});
-    const int of_each = (static_cast<int>(links_.size()) - first) / ranks;
-    links_.erase(links_.begin() + first + of_each, links_.end());
-    for (std::size_t l = first; l < links_.size(); ++l) links_[l].gpu = device;
-    for (int p = device - ranks; p < device; ++p)
-      host_.join(p, device, link_facts("partitions of a GPU").gbs);
-    gpu_at_[bus] = device;
-    shared_gpus_ += ranks;
+  // Several ranks of one GPU (its partitions), which is what its bus id says, list the same NVLinks, each all
+  // of them. Those of the first count, and are the device's, which joins its ranks and is their link to PCI.
+  void share_links() {
+    for (const auto& [bus, ranks] : ranks_of_) {
+      if (ranks.size() == 1) continue;
+      const HostPart first = host_.parts[ranks.front()];
+      const int above = host_.add({PartKind::PciSwitch, "pci " + bus, first.parent, 0, first.up_gbs});
+      const int device = host_.add({.kind = PartKind::NvSwitch, .name = "GPU " + bus});
+      std::erase_if(links_, [&](const ListedLink& link) {
+        return link.gpu != ranks.front() && std::ranges::find(ranks, link.gpu) != ranks.end();
+      });
+      for (ListedLink& link : links_)
+        if (link.gpu == ranks.front()) link.gpu = device;
+      for (const int rank : ranks) {
+        host_.parts[rank].parent = above;
+        host_.join(rank, device, link_facts("partitions of a GPU").gbs);
+      }
+      host_.known[bus] = device;
+      shared_gpus_ += static_cast<int>(ranks.size());
+    }
   }
 
   int cpu_of(int part) const {
@@ -220,33 +264,53 @@ class NcclReader {
 
   // All ports of a NIC together.
   void read_nic(const XmlElement& nic, int parent, double up, const std::string& bus) {
-    HostPart part{.kind = PartKind::Nic, .parent = parent, .up_gbs = up};
-    int ports = 0;
+    HostPart part{.kind = PartKind::Nic, .parent = parent, .up_gbs = up, .where = nic.line()};
     for (const XmlElement& net : nic.children()) {
       if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
+      const std::string name = net.text("name");
       // A NIC that is near several CPUs is listed under each.
-      if (!nets_.insert({net.text("name"), net.text_or("guid", ""), net.text_or("port", "")}).second) {
+      const auto next = static_cast<int>(host_.parts.size());
+      if (host_.known
+              .try_emplace(fmt::format("{} net {} {} {}", box_, name, net.text_or("guid", ""),
+                                       net.text_or("port", "")),
+                           next)
+              .second == false) {
         ++nets_again_;
         continue;
       }
-      const double megabits = net.number("speed", 0, kMostMegabits);
-      part.net_gbs += net_gbs(megabits > 0 ? megabits / 1000 : kUnknownNicGbits);
-      if (megabits == 0)
-        host_.assumed.push_back(
-            fmt::format("{} has speed 0, and is taken for {} Gb/s", net.text("name"), kUnknownNicGbits));
+      const double gbs = net_gbs(gigabits_of(net));
+      part.net_gbs += gbs;
       if (net.has("latency")) part.net_alpha_us = std::max(part.net_alpha_us, net.number("latency", 0, 1e6));
-      part.name += (ports++ > 0 ? " and " : "") + net.text("name");
+      part.name += (part.ports.empty() ? "" : " and ") + name;
+      part.ports.push_back({name, net.has("dev") ? net.integer("dev", 0, 1 << 20) : nets_, gbs});
+      ++nets_;
     }
-    if (ports == 0 && !nic.children().empty()) return;  // all of it was there before
-    if (ports == 0) {
+    if (part.ports.empty() && !nic.children().empty()) return;  // all of it was there before
+    if (part.ports.empty()) {
       part.name = "nic " + bus;
       part.net_gbs =
           default_nic_gbs(up > 0 ? up : pci_gbs(kUnknownGigatransfers, kUnknownLanes, rates_of(choices_)));
       ++nics_without_speed_;
     }
-    if (ports > 1) ++several_ports_;
+    if (part.ports.size() > 1) ++several_ports_;
     if (part.up_gbs <= 0) part.up_gbs = part.net_gbs;  // beside PCI: its own speed is all there is
+    part.odd = std::exchange(odd_, "");
     host_.add(std::move(part));
+  }
+
+  // The speed is in megabits; of some plugins in kilobits, which no port has as megabits.
+  double gigabits_of(const XmlElement& net) {
+    const double speed = net.number("speed", 0, kMostMegabits);
+    const bool kilobits = speed > 10 * kFastestPort;
+    const double megabits = kilobits ? speed / 1000 : speed;
+    const std::string name = net.text("name");
+    if (kilobits) host_.assumed.push_back(fmt::format("the speed of {} is taken for kilobits", name));
+    if (speed == 0)
+      host_.assumed.push_back(
+          fmt::format("{} has speed 0, and is taken for {} Gb/s", name, kUnknownNicGbits));
+    if (speed > 0 && (megabits > kFastestPort || megabits < kSlowestPort))
+      odd_ = fmt::format("has {:g} Gb/s, which no generation of NICs has", megabits / 1000);
+    return speed > 0 ? megabits / 1000 : kUnknownNicGbits;
   }
 
   // tclass is the PCI class of the other end: 0x068001 an NPU of POWER (the CPU), 0x0680 a bridge (an
@@ -259,17 +323,17 @@ class NcclReader {
     const double gbs = link.element.integer("count", 1, kMostCount) * link.gbs;
     if (to.starts_with("0x068001")) return host_.join(gpu, cpu_of(gpu), gbs);
     if (to.starts_with("0x0680")) {
-      const auto [at, added] = switch_at_.try_emplace(target, -1);
-      if (added) at->second = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target});
-      return host_.join(gpu, at->second, gbs);
+      const int at =
+          host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target}, "switch " + target);
+      return host_.join(gpu, at, gbs);
     }
-    const auto other = gpu_at_.find(target);
-    if (other == gpu_at_.end())
-      ++to_nobody_;
-    else if (other->second == gpu)
+    const int other = host_.find(device(link.box, target));
+    if (other < 0)
+      to_nobody_[target].push_back(link.element);
+    else if (other == gpu)
       to_itself_[gpu] += gbs;
     else
-      host_.cables.push_back({gpu, other->second, gbs});
+      host_.cables.push_back({gpu, other, gbs});
   }
 
   // Azure's file of NC A100 v4 lists the bridge of two GPUs at each of them, with itself as the target.
@@ -292,20 +356,10 @@ class NcclReader {
     if (!to_itself_.empty())
       host_.assumed.push_back(
           fmt::format("{} of GPUs to themselves are left out", counted(std::ssize(to_itself_), cable)));
-    if (to_nobody_ > 0)
-      host_.assumed.push_back(
-          fmt::format("{} to GPUs that the file does not have are left out", counted(to_nobody_, cable)));
-    // Rates by ordered pair: a link that has another rate than its reverse is reported.
-    std::map<std::pair<int, int>, double> there;
-    for (const HostCable& each : host_.cables) there[{each.src, each.dst}] += each.gbs;
-    const auto one_way = std::ranges::count_if(there, [&](const auto& each) {
-      const auto back = there.find({each.first.second, each.first.first});
-      return back == there.end() || back->second != each.second;
-    });
-    if (one_way > 0)
-      host_.assumed.push_back(
-          fmt::format("{} between GPUs are not the same in both directions, and are kept as they are listed",
-                      counted(one_way, "link")));
+    for (const auto& [target, links] : to_nobody_)
+      odd(links.front(),
+          fmt::format("is one of {} to {}, which the file does not have, and {} left out",
+                      counted(std::ssize(links), cable), target, links.size() == 1 ? "is" : "are"));
     const auto taken_for = [&](int links, const char* lacking, const std::string& value) {
       if (links > 0)
         host_.assumed.push_back(fmt::format("{} without a {} {} taken for {}", counted(links, "PCI link"),
@@ -341,17 +395,19 @@ class NcclReader {
   const XmlElement root_;
   const ImportOptions& choices_;
   Host host_ = {};
-  std::map<std::string, int> gpu_at_ = {}, switch_at_ = {};  // by bus
+  std::map<std::string, std::vector<int>> ranks_of_ = {};  // by the bus of their GPU: parts
   std::vector<ListedLink> links_ = {};
   std::set<std::string> gpu_ids_ = {};
-  std::map<std::string, int> hosts_ = {};                                  // by hash: from 0
-  std::set<std::tuple<std::string, std::string, std::string>> nets_ = {};  // name, guid, port
-  int nets_again_ = 0, shared_gpus_ = 0;
+  std::map<std::string, int> hosts_ = {};  // by hash: from 0
+  int box_ = 0;                            // the host of the CPU that is read
+  std::string odd_ = {};                   // of the PCI link, or NIC, that is read
+  int nets_ = 0, nets_again_ = 0, shared_gpus_ = 0;
   std::map<std::string, int> ignored_ = {};
   int gpus_ = 0, gpus_described_ = 0;
-  std::map<int, double> to_itself_ = {};       // by GPU: GB/s
-  std::map<double, int> assumed_speeds_ = {};  // by GT/s
-  int to_nobody_ = 0, assumed_widths_ = 0, several_ports_ = 0, nics_without_speed_ = 0;
+  std::map<int, double> to_itself_ = {};                           // by GPU: GB/s
+  std::map<double, int> assumed_speeds_ = {};                      // by GT/s
+  std::map<std::string, std::vector<XmlElement>> to_nobody_ = {};  // by target
+  int assumed_widths_ = 0, several_ports_ = 0, nics_without_speed_ = 0;
 };
 
 }  // namespace

@@ -296,7 +296,13 @@ class SmiReader {
       const int above = part(part, 0, d);
       const Device& device = devices_[d];
       if (device.gpu) {
-        gpu_parts.push_back(host_.add({PartKind::Gpu, device.name, above, static_cast<int>(d), up}));
+        gpu_parts.push_back(host_.add({.kind = PartKind::Gpu,
+                                       .name = device.name,
+                                       .parent = above,
+                                       .number = static_cast<int>(d),
+                                       .up_gbs = up,
+                                       .where = fmt::format("{}:{}", file_, device.line)},
+                                      device.name));
       } else {
         const auto named = nic_names_.find(device.name);
         host_.parts.push_back(
@@ -304,7 +310,14 @@ class SmiReader {
              .name = named == nic_names_.end() ? device.name : device.name + " " + named->second,
              .parent = above,
              .up_gbs = up,
-             .net_gbs = net});
+             .net_gbs = net,
+             .where = fmt::format("{}:{}", file_, device.line),
+             .ports = {
+                 {named == nic_names_.end() ? device.name : named->second,
+                  number_in<int>(
+                      std::string_view(device.name).substr(std::min<std::size_t>(3, device.name.size())))
+                      .value_or(static_cast<int>(d)),
+                  net}}});
       }
     }
     const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : link_gbs(gpu, rates_of(choices_));
@@ -344,15 +357,28 @@ class SmiReader {
         if (links == 0) continue;
         host_.join(parts[g], hub, links * gbs);
       }
+      note_odd_pairs(gpus);
       host_.assumed.push_back("more NVLinks than a GPU has lead to a switch, not to each other GPU");
       return;
     }
-    std::map<std::string, int> at;
-    for (std::size_t g = 0; g < gpus.size(); ++g) at[gpus[g]->name] = parts[g];
     for (const Device* a : gpus)
       for (std::size_t b = 0; b < names_.size(); ++b)
         if (a->cells[b].nvlinks > 0)
-          host_.cables.push_back({at[a->name], at.at(names_[b]), a->cells[b].nvlinks * gbs});
+          host_.cables.push_back({host_.find(a->name), host_.find(names_[b]), a->cells[b].nvlinks * gbs});
+  }
+
+  // Through a switch two GPUs have the links of the one that has fewer.
+  void note_odd_pairs(const std::vector<const Device*>& gpus) {
+    const auto most = [](const Device* d) { return std::ranges::max(d->cells, {}, &Cell::nvlinks).nvlinks; };
+    for (const Device* a : gpus)
+      for (const Device* b : gpus) {
+        const Cell& cell = a->cells[static_cast<std::size_t>(b - devices_.data())];
+        const int expected = std::min(most(a), most(b));
+        if (a < b && cell.nvlinks < expected)
+          host_.odd.push_back(fmt::format(
+              "{}:{}: {} has {} to {}, where both have NV{} to others", file_, a->line, a->name,
+              cell.nvlinks > 0 ? fmt::format("NV{}", cell.nvlinks) : "no NVLink", b->name, expected));
+      }
   }
 
   const std::string file_;

@@ -33,10 +33,12 @@ struct XmlElement::Document {
   }
 };
 
+std::string XmlElement::line() const {
+  return fmt::format("{}:{}", document_->file, document_->line(pugi::xml_node(node_).offset_debug()));
+}
+
 std::string XmlElement::where() const {
-  const pugi::xml_node node(node_);
-  return fmt::format("{}:{}: <{}>", document_->file, document_->line(node.offset_debug()),
-                     std::string(node.name()).substr(0, 40));
+  return fmt::format("{}: <{}>", line(), name().substr(0, 40));
 }
 
 void XmlElement::fail(const std::string& problem, const std::string& remedy) const {

@@ -16,6 +16,7 @@ namespace chorale {
 
 class XmlElement {
  public:
+  std::string line() const;   // "dgx.xml:17"
   std::string where() const;  // "dgx.xml:17: <gpu>"
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const;
 
