@@ -12,6 +12,8 @@
 // itself was chosen with all tables in sight. "NCCL" is 2.28.
 #include "api/library_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -510,7 +512,7 @@ struct NamedShape {
   const char* network = "";
   bool is_mesh = false;
 };
-constexpr NamedShape kShapes[] = {
+constexpr NamedShape kNamedShapes[] = {
     {"p5en", "H200", "EFA 2"},     {"p5", "H100", "EFA 2"},      {"p4d", "A100", "EFA"},
     {"p3dn", "V100", "EFA", true}, {"nvl72", "GB200", ""},       {"ndv4", "A100", ""},
     {"dgx1", "V100", "", true},    {"dgx2", "V100", ""},         {"hgx-2", "V100", ""},
@@ -520,7 +522,7 @@ constexpr NamedShape kShapes[] = {
 
 std::optional<NamedShape> shape_named(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const NamedShape& shape : kShapes)
+  for (const NamedShape& shape : kNamedShapes)
     if (name.find(shape.part) != std::string::npos) return shape;
   std::optional<NamedShape> best;  // the longest name: "gb200" has "b200"
   for (const GpuFacts& gpu : gpu_table()) {
@@ -588,6 +590,18 @@ std::string to_json(const LibraryMachine& machine, LibraryCall call, const std::
   return json_file("chorale_baseline", 1, "library", library_of(machine), "gpu", machine.gpu, "gpus",
                    machine.gpus, "nodes", machine.nodes, "collective", name_in(library_calls(), call),
                    "rates", library_rates(machine), "rows", times);
+}
+
+Report report_of(const LibraryMachine& machine, LibraryCall call, const std::vector<LibraryTime>& times) {
+  ReportTable table{.title = fmt::format("{} on {} of {}: a model of what it takes", library_of(machine),
+                                         counted(machine.nodes, "node"), counted(machine.gpus, machine.gpu)),
+                    .rows = {{"message", "algorithm", "protocol", "time", "busbw"}},
+                    .kinds = "rllrr"};
+  for (const LibraryTime& time : times)
+    table.rows.push_back({format_bytes(static_cast<double>(time.message_bytes)), time.algorithm,
+                          time.protocol, format_us(time.us), fmt::format("{:.2g}", time.busbw_gbs)});
+  return {.title = library_of(machine) + ", " + std::string(name_in(library_calls(), call)),
+          .tables = {std::move(table)}};
 }
 
 }  // namespace chorale

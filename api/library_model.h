@@ -13,6 +13,7 @@
 #include "ir/collective.h"
 #include "ir/fields.h"
 #include "ir/named.h"
+#include "ir/report.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -104,5 +105,6 @@ LibraryRates library_rates(const LibraryMachine&);
 // {"chorale_baseline": 1, "library", "gpu", "gpus", "nodes", "collective", "rates": fields of LibraryRates,
 // "rows": [fields of LibraryTime]}
 std::string to_json(const LibraryMachine&, LibraryCall, const std::vector<LibraryTime>&);
+Report report_of(const LibraryMachine&, LibraryCall, const std::vector<LibraryTime>&);
 
 }  // namespace chorale

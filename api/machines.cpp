@@ -10,13 +10,16 @@
 #include <limits>
 #include <optional>
 
+#include "api/report.h"
 #include "construct/composition.h"
 #include "ir/error.h"
 #include "ir/hierarchy.h"
 #include "ir/or_error.h"
+#include "ir/words.h"
 #include "topology/builders.h"
 #include "topology/changes.h"
 #include "topology/hardware/computing.h"
+#include "topology/hardware/facts.h"
 #include "topology/import/import.h"
 #include "topology/import_report.h"
 #include "topology/machines.h"
@@ -145,6 +148,89 @@ std::vector<int> hosts_of(const std::string& spec) {
   std::vector<int> hosts(devices(*levels.hierarchy));
   for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
   return hosts;
+}
+
+Report report_of(const std::vector<CatalogueEntry>& machines) {
+  ReportTable table{.rows = {{"machine", "example", "description"}}, .kinds = "lll"};
+  for (const CatalogueEntry& entry : machines)
+    table.rows.push_back({entry.pattern, entry.example, entry.description});
+  return {.title = "machines", .tables = {std::move(table)}};
+}
+
+namespace {
+
+std::string path_in_words(const std::optional<SharedPath>& path) {
+  if (!path) return "-";
+  return path->children == 1 ? fmt::format("{:.6g}", path->bandwidth_gbs)
+                             : fmt::format("{:.6g} for {}", path->bandwidth_gbs, path->children);
+}
+
+}  // namespace
+
+// In a ring a detour is the path between children that are not neighbours.
+Report report_of(const Hierarchy& hierarchy) {
+  Report report{.title = hierarchy.name};
+  ReportTable table{
+      .title = fmt::format("{}: {}{}; rates in GB/s, latencies in us", hierarchy.name,
+                           counted(devices(hierarchy), "device"), call_in_words(hierarchy.call_us)),
+      .rows = {{"level", "fan-out", "shape", "ports", "each", "latency", "one stream", "uplink", "detour"}},
+      .kinds = "lrlrrrlll"};
+  std::vector<std::string> inside;
+  for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
+    const Level& level = hierarchy.levels[j];
+    const LinkModel& link = level.link;
+    table.rows.push_back({level.name, fmt::format("{}", level.fan_out),
+                          name_in<LinkModel::Shape>(kShapes, link.shape), fmt::format("{}", link.ports),
+                          fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
+                          link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-",
+                          path_in_words(link.exit), path_in_words(link.detour)});
+    if (link.host)
+      report.sentences.push_back(fmt::format("{} host: {} up to memory and down, {} between sockets",
+                                             level.name, path_in_words(link.host->uplink),
+                                             path_in_words(link.host->socket)));
+    if (static_cast<int>(j) >= hierarchy.node_level) inside.push_back(level.name);
+  }
+  report.sentences.push_back("inside a node: " + (inside.empty() ? "nothing" : joined(inside)));
+  report.tables = {std::move(table)};
+  return report;
+}
+
+Report report_of_facts() {
+  const auto number = [](double value) { return value == 0 ? "" : fmt::format("{:g}", value); };
+  ReportTable links{"links", {{"link", "line GB/s", "GB/s", "step us", "source"}}, "lrrrl"};
+  for (const LinkFacts& link : link_table())
+    links.rows.push_back(
+        {link.name, number(link.line_gbs), number(link.gbs), number(link.step_us), link.source});
+  ReportTable gpus{"GPUs",
+                   {{"GPU", "links", "of", "PCI", "NIC Gb/s", "CPU", "call us", "share by switch", "source"}},
+                   "lrlrrlrrl"};
+  for (const GpuFacts& gpu : gpu_table())
+    gpus.rows.push_back({gpu.name, number(gpu.links), gpu.link, number(gpu.pci), number(gpu.nic_gbits),
+                         gpu.cpu, number(gpu.call_us),
+                         *gpu.nvswitch == 0 ? "" : number(switch_facts(gpu.nvswitch).share), gpu.source});
+  ReportTable switches{"switches", {{"switch", "can", "share", "source"}}, "llrl"};
+  for (const SwitchFacts& each : switch_table())
+    switches.rows.push_back({each.name, in_words(each.abilities), number(each.share), each.source});
+  ReportTable networks{"networks", {{"network", "part of line", "step us", "source"}}, "lrrl"};
+  for (const NetworkFacts& each : network_table())
+    networks.rows.push_back({each.name, number(each.part), number(each.step_us), each.source});
+  ReportTable pci{"PCI", {{"PCI x16", "line GB/s", "GB/s", "loads", "stores", "source"}}, "lrrrrl"};
+  for (const PciFacts& each : pci_table())
+    pci.rows.push_back({fmt::format("{}, {:g} GT/s", each.generation, each.gigatransfers),
+                        number(each.line_gbs), number(each.gbs), number(each.peer_read_gbs),
+                        number(each.peer_write_gbs), each.source});
+  ReportTable sockets{"sockets", {{"between CPUs", "GB/s", "source"}}, "lrl"};
+  for (const SocketFacts& each : socket_table())
+    sockets.rows.push_back({each.name, number(each.gbs), each.source});
+  ReportTable nics{"NICs", {{"NIC", "PCI device", "Gb/s"}}, "llr"};
+  for (const NicFacts& each : nic_table()) nics.rows.push_back({each.name, each.id, number(each.gbits)});
+  const HostFacts& host = host_facts();
+  const ReportTable hosts{"hosts",
+                          {{"a host as a rank", "NIC Gb/s", "call us", "source"},
+                           {host.network, number(host.nic_gbits), number(host.call_us), host.source}},
+                          "lrrl"};
+  return {.title = "what hardware carries and costs",
+          .tables = {links, gpus, switches, networks, pci, sockets, nics, hosts}};
 }
 
 }  // namespace chorale

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "ir/catalogue.h"
 #include "ir/files.h"
+#include "ir/hierarchy.h"
 #include "ir/machine_changes.h"
 #include "ir/outline.h"
+#include "ir/report.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -55,5 +58,15 @@ std::vector<Rank> ranks_gone(const MachineChanges&);
 // hosts. It does if it has levels outside of a node, and a message takes longer there than inside: other
 // levels (the rows of a torus) may be of one host or of many.
 std::vector<int> hosts_of(const std::string& spec_or_file);
+
+// Returns a row per machine.
+Report report_of(const std::vector<CatalogueEntry>&);
+// Returns a row per level, outermost first. "25 for 4" is an exit or a detour of 25 GB/s for four children
+// together; "each" the rate of one port or ring link in one direction; "one stream" the most that one flow
+// gets, where that is less than all ports.
+Report report_of(const Hierarchy&);
+// Returns what links, GPUs, NICs and switches carry and cost, a source beside each number
+// (topology/hardware/facts.h).
+Report report_of_facts();
 
 }  // namespace chorale

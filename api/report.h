@@ -86,6 +86,33 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 // Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
 std::vector<std::int64_t> usual_sizes();
 
+// {"chorale_sizes": 1, "topology", "collective", "rows": [fields of SizeRow]}; docs/formats.md.
+std::string sizes_json(const Result&, const std::vector<SizeRow>&);
+
+// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks per block", and what a block is, on a second line.
+std::string heading(const Result&);
+// "1 chunk", "1 to 6 chunks".
+std::string chunk_counts(const Space&);
+// A line for each opening: incumbent, bound and gap in rounds per chunk, by steps.
+std::vector<std::string> openings_in_words(const Result&);
+// The point with the fewest rounds per chunk; null if there is none.
+const Point* fastest_rate(const Result&);
+// "; a call costs 6.6 us"; nothing, where it costs nothing.
+std::string call_in_words(double call_us);
+
+// What a report of a result lists, points by their numbers. Beside the whole frontier also points that are
+// beaten in steps and rounds but are the fastest at some size, since links differ, are listed, and always
+// those that are the fastest at the sizes that were asked for.
+struct Listed {
+  std::vector<int> points = {};
+  BestSizes best = {};              // of all points
+  std::vector<SizeRow> timed = {};  // by size
+  std::size_t sizes = 0;            // that were asked for; the rest were not timed
+  std::vector<int> schedules = {};  // of these, step by step
+};
+// Returns the points, the fastest at each size, schedules, and the bound on all schedules.
+Report report_of(const Result&, const Listed&);
+
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
 // frontier plotted; the hierarchy with the groups of each step.
 // Once `stop` is true little is drawn: sends without their rounds, nodes of large machines in rows.

@@ -250,4 +250,46 @@ std::vector<RunRow> run_library(const Collective& collective, const RunWhere& wh
   throw std::invalid_argument("run_library: threads and kernels have no library of their own");
 }
 
+// Ranks that end with different bits are wrong unless the collective allows it (--order free): replicas that
+// drift apart are a fault even where each rank's sum is right.
+void Tally::add(const RunRow& row) {
+  wrong += row.wrong;
+  agrees = agrees && row.agrees;
+}
+
+bool Tally::is_good(const Collective& collective) const {
+  return wrong == 0 && (agrees || collective.order.kind == SumOrder::Kind::Free);
+}
+
+Tally tally_of(std::span<const RunRow> rows) {
+  Tally tally;
+  for (const RunRow& row : rows) tally.add(row);
+  return tally;
+}
+
+// The least and the most (R) are left out first where the terminal is narrow.
+Report report_of(std::span<const RunRow> rows, const Collective& collective, const std::string& title,
+                 const std::vector<int>& points) {
+  ReportTable table{
+      .title = title,
+      .rows = {{"message bytes", "type", "op", "time (us)", "min", "max", "GB/s", "busbw", "wrong"}},
+      .kinds = "rllrRRrrr"};
+  for (const RunRow& row : rows)
+    table.rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
+                          adds(collective) ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
+                          fmt::format("{:.1f}", row.min_us), fmt::format("{:.1f}", row.max_us),
+                          fmt::format("{:.3f}", row.algbw), fmt::format("{:.3f}", row.busbw),
+                          std::to_string(row.wrong)});
+  if (!points.empty()) {
+    table.kinds = "r" + table.kinds;
+    for (std::size_t i = 0; i < table.rows.size(); ++i)
+      table.rows[i].insert(table.rows[i].begin(), i == 0 ? "point" : std::to_string(points[i - 1]));
+  }
+  Report report{.title = title, .tables = {std::move(table)}};
+  const Tally tally = tally_of(rows);
+  report.sentences = {tally.wrong == 0 ? "every element is right" : counted(tally.wrong, "wrong element")};
+  if (!tally.agrees) report.sentences.push_back("ranks end with different bits where sums are rounded");
+  return report;
+}
+
 }  // namespace chorale

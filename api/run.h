@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include "ir/epilogue.h"
 #include "ir/fields.h"
 #include "ir/frontier.h"
+#include "ir/report.h"
 #include "ir/run_options.h"
 
 namespace chorale {
@@ -73,6 +75,21 @@ struct Fields<RunRow> {
 // something is missing (processes, a library, memory) and for options out of range; Hang where a rank does
 // not come in time.
 std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
+
+// What rows of runs came to.
+struct Tally {
+  std::int64_t wrong = 0;  // elements
+  bool agrees = true;      // ranks end with the same bits where sums are rounded
+
+  void add(const RunRow&);
+  bool is_good(const Collective&) const;  // nothing is wrong, and the ranks agree if they have to
+};
+Tally tally_of(std::span<const RunRow>);
+
+// Returns a row per size, type and operation, of a point where points[i] is that of rows[i]; and whether
+// every element is right.
+Report report_of(std::span<const RunRow>, const Collective&, const std::string& title,
+                 const std::vector<int>& points = {});
 
 // Options whose sizes are of messages of a collective (cost/busbw.h), as run() takes them: of blocks.
 RunOptions by_messages(RunOptions, const Collective&);

@@ -7,9 +7,7 @@
 #include "api/library_model.h"
 #include "api/search.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -32,31 +30,28 @@ struct ClassicCommand {
 };
 namespace {
 
-std::string known_algorithms() {
-  TableRows rows = {{"name", "collective", "description"}};
+Report known_algorithms() {
+  ReportTable table{.rows = {{"name", "collective", "description"}}, .kinds = "lll"};
   for (const ClassicEntry& entry : known_classics())
-    rows.push_back({name_of(entry.method), name_of(entry.collective), entry.description});
-  return table(rows, "lll");
+    table.rows.push_back({name_of(entry.method), name_of(entry.collective), entry.description});
+  return {.title = "baselines", .tables = {std::move(table)}};
 }
 
 // The schedule is printed step by step unless a file has it. `code`: the exit code, which a limit decides.
 Outcome outcome_of(const ClassicCommand& command, const Result& result, const Supervisor& supervisor,
                    int code) {
-  Outcome outcome{.exit_code = code,
-                  .text = heading(result) +
-                          points_table(result, {0}, best_sizes(result, {}, supervisor.stop())) +
-                          bound_line(result)};
-  if (command.json.empty())
-    outcome.text += schedule_text(result.topology, result.points.front());
-  else
-    deliver(command.json, to_json(result), outcome);
+  Listed listed{.points = {0}, .best = best_sizes(result, {}, supervisor.stop())};
+  if (command.json.empty()) listed.schedules = {0};
+  Outcome outcome = reported(report_of(result, listed));
+  outcome.exit_code = code;
+  if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   return outcome;
 }
 
 }  // namespace
 
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
-  if (command.question.name == "list") return {.text = known_algorithms()};
+  if (command.question.name == "list") return reported(known_algorithms());
   const Topology topology = machine(command.topology, command.changes);
   // Called once, when the schedule is made, with a result that has no claims.
   ClassicQuestion question = command.question;
@@ -111,11 +106,11 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
                    const Supervisor& supervisor) {
   const Result& result = composition.result;
   const std::vector<int> listed = chosen_points("", result, {}, false);
-  std::string text = heading(result);
-  if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
+  Report report = report_of(result, {.points = listed, .best = best_sizes(result, {}, supervisor.stop())});
   // By the numbers of the table, which those of the file are.
-  for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
-  Outcome outcome{.exit_code = exit_code_of(supervisor.stopped()), .text = text + bound_line(result)};
+  for (int i : listed) report.sentences.push_back(fmt::format("{}: {}", i, composition.outlines[i]));
+  Outcome outcome = reported(report);
+  outcome.exit_code = exit_code_of(supervisor.stopped());
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   return outcome;
 }
@@ -194,7 +189,7 @@ struct BaselineCommand {
   std::string collective = {};
   LibraryMachine facts = {};
   std::vector<std::int64_t> sizes = {};
-  std::string json = {};
+  std::string json = {}, html = {};
 };
 namespace {
 
@@ -231,13 +226,7 @@ Outcome perform(const BaselineCommand& command, Supervisor&) {
   const LibraryCall call = known_call(command.collective);
   const std::vector<LibraryTime> times =
       library_times(asked, call, command.sizes.empty() ? usual_sizes() : command.sizes);
-  TableRows rows = {{"message", "algorithm", "protocol", "time", "busbw"}};
-  for (const LibraryTime& time : times)
-    rows.push_back({format_bytes(static_cast<double>(time.message_bytes)), time.algorithm, time.protocol,
-                    format_us(time.us), fmt::format("{:.2g}", time.busbw_gbs)});
-  Outcome outcome{.text = fmt::format("{} on {} of {}: a model of what it takes\n", library_of(asked),
-                                      counted(asked.nodes, "node"), counted(asked.gpus, asked.gpu)) +
-                          table(rows, "rllrr")};
+  Outcome outcome = reported(report_of(asked, call, times), command.html);
   if (!command.json.empty()) deliver(command.json, to_json(asked, call, times), outcome);
   return outcome;
 }
@@ -276,6 +265,7 @@ void baseline_options(CLI::App& app, Invocation& parsed) {
   sub->add_flag("--one-process", facts.one_process, "One process starts all GPUs");
   sub->add_flag("--no-nvls", facts.no_nvls, "Sums by switches are off (NCCL_NVLS_ENABLE=0)");
   file_to_write(sub, "--json", options->json, "Write the table there");
+  file_to_write(sub, "--html", options->html, kReportPage);
 }
 
 // Each bound is published as soon as it is known: a limit may end what follows.

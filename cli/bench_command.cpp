@@ -172,8 +172,8 @@ std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command
 }
 
 // As nccl-tests prints it, with the algorithm before each line.
-std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
-                    const BenchCommand& command) {
+std::string bench_text(const std::vector<BenchLine>& lines, const Collective& collective,
+                       const BenchCommand& command) {
   TableRows cells = {{"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
                       "time", "algbw", "busbw", "#wrong"},
                      {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
@@ -275,7 +275,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
   const int code = tally.is_good(collective) ? kFound : kWrongData;
   if (rank_of(session) != 0) return {.exit_code = code};
   // nccl-tests' lines, as wide as they are there, for what reads those.
-  Outcome outcome{.exit_code = code, .text = text_of(lines, collective, command), .verbatim = true};
+  Outcome outcome{.exit_code = code, .text = bench_text(lines, collective, command), .verbatim = true};
   if (!command.json.empty()) deliver(command.json, json_of(lines, collective, command), outcome);
   return outcome;
 }

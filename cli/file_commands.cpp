@@ -13,7 +13,6 @@
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -249,7 +248,7 @@ struct Shown {
 // One point on a time axis: the fastest by events, unless one is named.
 Shown shown_events(const ShowCommand& command, const Result& result, const Supervisor& supervisor) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, true);
-  Shown made{.outcome = {.text = heading(result)}};
+  Shown made{.outcome = {.text = heading(result) + "\n"}};
   if (chosen.empty()) return made;
   const int point = command.point ? *command.point : fastest_by_events(result, command.events);
   const Report report = event_report(result, point, command.events);
@@ -268,23 +267,15 @@ Shown shown_result(const ShowCommand& command, const Result& result, const Super
   bool whole = sizes.timed;
   std::vector<SizeRow> rows;
   if (!command.bytes.empty()) rows = best_by_size(result, command.bytes, command.model, supervisor.stop());
-  Shown made{
-      .outcome = {.text = heading(result) + points_table(result, chosen, sizes, rows) + bound_line(result)}};
-  std::string& text = made.outcome.text;
-  if (!command.bytes.empty()) {
-    // Without points no size can be timed, and none is missing.
-    const std::size_t asked = result.points.empty() ? 0 : command.bytes.size();
-    whole = whole && rows.size() == asked;
-    text += sizes_table(result, rows, asked);
-    made.json = sizes_json(result, rows);
-  }
-  if (!command.html.empty()) made.html = to_page(result, sizes, supervisor.stop());
+  // Without points no size can be timed, and none is missing.
+  const std::size_t asked = result.points.empty() ? 0 : command.bytes.size();
+  whole = whole && rows.size() == asked;
+  Listed listed{.points = chosen, .best = sizes, .timed = rows, .sizes = asked};
   // Schedules in full only where neither times by size nor a page were asked for: they are long.
-  for (int i : command.bytes.empty() && command.html.empty() ? chosen : std::vector<int>()) {
-    const Point& point = result.points[i];
-    text += fmt::format("\npoint {}: {}\n", i, algorithm_of(result.topology, point)) +
-            schedule_text(result.topology, point);
-  }
+  if (command.bytes.empty() && command.html.empty()) listed.schedules = chosen;
+  Shown made{.outcome = reported(report_of(result, listed))};
+  if (!command.bytes.empty()) made.json = sizes_json(result, rows);
+  if (!command.html.empty()) made.html = to_page(result, sizes, supervisor.stop());
   if (!whole) made.outcome.exit_code = exit_code_of(supervisor.stopped());
   return made;
 }

@@ -198,13 +198,6 @@ std::string table(TableRows rows, std::string kinds, std::size_t width) {
   return text;
 }
 
-TableRows rows_of(const std::vector<CatalogueEntry>& machines) {
-  TableRows rows = {{"machine", "example", "description"}};
-  for (const CatalogueEntry& entry : machines)
-    rows.push_back({entry.pattern, entry.example, entry.description});
-  return rows;
-}
-
 std::string text_of(const Report& report) {
   std::string text;
   for (const ReportTable& each : report.tables) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "ir/catalogue.h"
 #include "ir/report.h"
 
 namespace chorale {
@@ -30,9 +29,6 @@ std::string fitted(const std::string& text, std::size_t width = text_width());
 // Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the
 // last columns, as many as need be, go under their row.
 std::string table(TableRows rows, std::string kinds, std::size_t width = text_width());
-
-// A row per machine, under a head.
-TableRows rows_of(const std::vector<CatalogueEntry>&);
 
 // The tables of a report, then its sentences. A table with a title stands apart from what is before it.
 std::string text_of(const Report&);

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "api/inputs.h"
+#include "api/run.h"
 #include "cli/inputs.h"
-#include "cli/layout.h"
+#include "cli/launcher.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
@@ -22,7 +22,7 @@
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "jobs/library.h"
-#include "library/select.h"
+#include "jobs/measure.h"
 
 namespace chorale {
 namespace {
@@ -114,63 +114,12 @@ Outcome verify_answers(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
-// Leaves of each those over one library. Times over MPI and over NCCL of one algorithm are not comparable, so
-// one of them has to be chosen where both are there.
-void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
-  std::set<std::string> known;
-  for (const auto& times : measured)
-    for (const MeasuredTime& time : times) known.insert(time.over);
-  if (!over && known.size() > 1)
-    throw InputError("--over",
-                     "is missing: there are times over " + joined({known.begin(), known.end()}, " and "),
-                     "choose which decide: --over " + *known.begin());
-  if (!over) return;
-  for (auto& times : measured)
-    std::erase_if(times, [&](const MeasuredTime& time) { return time.over != name_of(*over); });
-}
-
-// Where a time is from, and whether the library's own is faster.
-std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measured, double block) {
-  if (!choice.measured) return "predicted";
-  const auto own = measured_us(measured, MeasuredTime::kOwn, block);
-  if (!own || choice.us <= *own) return "measured";
-  const bool mpi = measured.front().over == name_of(MeasuredOver::Mpi);
-  return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
-}
-
-// The fastest at each size over all answers for the place: sums in a fixed order and agreed ones may both be
-// there. Measured times precede predicted ones (library/select.h).
 Outcome choose(const LibraryCommand& command, Supervisor&) {
-  std::vector<std::vector<MeasuredTime>> measured;
-  std::vector<Result> results;
-  long long unchecked = 0;
-  for (VerifiedAnswer& answer :
-       results_at(*open_answers(command.file, false), command.file, command.place, command.order)) {
-    unchecked += answer.unchecked;
-    results.push_back(std::move(answer.result));
-    measured.push_back(std::move(answer.measured));
-  }
-  keep_times_over(command.over, measured);
-  TableRows rows = {{"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}};
-  const Collective& asked = results.front().collective;
-  const MessageShape message = message_shape(asked);
-  // The file has the result that is taken at the first size.
-  std::optional<Choice> first;
-  for (const std::int64_t bytes : command.bytes) {
-    const auto block = static_cast<double>(block_of_size(message, bytes));
-    const auto best = select(results, call_of(asked, block), {}, measured);
-    if (!best) throw InputError(command.file, "has no schedule for that", "build it with other limits");
-    if (!first) first = best;
-    const Point& point = results[best->result].points[best->point];
-    const double rate = algbw_gbs(static_cast<double>(bytes), best->us);
-    rows.push_back({format_bytes(static_cast<double>(bytes)), format_us(best->us),
-                    origin(*best, measured[best->result], block), fmt::format("{:.4g}", rate),
-                    fmt::format("{:.4g}", rate * message.bus_factor), std::to_string(point.cost.steps),
-                    fraction(point.cost.rounds, point.cost.chunks), origin(point)});
-  }
-  Outcome outcome{.text = table(rows, "rrlRrrLl")};
-  note_unchecked(unchecked, command.file, outcome.notes);
-  if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
+  const Selection chosen = select_answers(
+      *open_answers(command.file, false), command.file,
+      {.place = command.place, .message_bytes = command.bytes, .order = command.order, .over = command.over});
+  Outcome outcome = reported(chosen.report);
+  if (!command.json.empty()) deliver(command.json, to_json(chosen.first), outcome);
   return outcome;
 }
 
@@ -254,6 +203,20 @@ Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
   }
   outcome.files = std::move(written.files);
   return outcome;
+}
+
+Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
+  if (!started_by_mpirun())
+    throw InputError("library measure", "this process was not started by mpirun",
+                     "use mpirun -n 4 chorale library measure ...");
+  const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
+  MeasureOptions options = command.measuring;
+  const auto session = join_processes(options.all_own);
+  // Measurements are collective, but one process reports.
+  if (rank_of(*session) == 0) options.progress = supervisor.doing();
+  const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
+  if (rank_of(*session) != 0) return {};
+  return reported(report_of(rows, options));
 }
 
 using Action = Outcome (*)(const LibraryCommand&, Supervisor&);

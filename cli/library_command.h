@@ -36,7 +36,4 @@ class Supervisor;
 // alone writes the library. A process that dies takes one question with it, and dies with this one.
 Search search_by_processes(const Limits&, int jobs);
 
-// 'chorale library measure' (cli/library_measure.cpp).
-Outcome measure_library(const LibraryCommand&, Supervisor&);
-
 }  // namespace chorale

@@ -21,7 +21,6 @@
 #include "api/work_folder.h"
 #include "cli/layout.h"
 #include "cli/option_kinds.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/collective_kind.h"
 #include "ir/error.h"
@@ -229,7 +228,7 @@ class Work : public std::enable_shared_from_this<Work> {
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
       outcome.text +=
-          (outcome.text.empty() ? "" : "\n") + heading(answer.result) + text_of(report_of(answer));
+          (outcome.text.empty() ? "" : "\n") + heading(answer.result) + "\n" + text_of(report_of(answer));
       // Without a schedule: impossible only if the search was complete. Of several what is undecided counts.
       const bool impossible = answer.rows.empty() && answer.result.complete;
       if (impossible && outcome.exit_code == kFound)

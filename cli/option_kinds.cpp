@@ -20,9 +20,9 @@ CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text&
   return sub;
 }
 
-void prints(CLI::App* sub, Invocation& parsed, std::string (*text)()) {
+void prints(CLI::App* sub, Invocation& parsed, Report (*report)()) {
   sub->final_callback(
-      [&parsed, text] { parsed.perform = [text](Supervisor&) { return Outcome{.text = text()}; }; });
+      [&parsed, report] { parsed.perform = [report](Supervisor&) { return reported(report()); }; });
 }
 
 CLI::Option* value(CLI::App* app, const Text& name, const Text& what, const Text& help,

@@ -60,8 +60,8 @@ void accept(Invocation& parsed, const std::shared_ptr<Values>& values) {
   parsed.perform = [values](Supervisor& supervisor) { return perform(*values, supervisor); };
 }
 
-// A command without options, which prints a text.
-void prints(CLI::App* sub, Invocation& parsed, std::string (*text)());
+// A command without options, which prints a report.
+void prints(CLI::App* sub, Invocation& parsed, Report (*report)());
 
 // What a command is parsed into.
 template <typename Values>

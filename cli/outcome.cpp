@@ -10,7 +10,6 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
-#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -56,22 +55,6 @@ void say(const Outcome& outcome, bool quiet) {
   for (const std::string& error : outcome.errors) print("chorale: error: " + shown(error) + "\n", stderr);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw InputError("standard output", "cannot be written", "check the space on it");
-}
-
-// Ranks that end with different bits are wrong unless the collective allows it (--order free): replicas that
-// drift apart are a fault even where each rank's sum is right.
-void Tally::add(const RunRow& row) {
-  wrong += row.wrong;
-  agrees = agrees && row.agrees;
-}
-
-bool Tally::is_good(const Collective& collective) const {
-  return wrong == 0 && (agrees || collective.order.kind == SumOrder::Kind::Free);
-}
-
-std::string Tally::faults() const {
-  return (wrong == 0 ? "" : counted(wrong, "wrong element") + "\n") +
-         (agrees ? "" : "ranks end with different bits where sums are rounded\n");
 }
 
 }  // namespace chorale

@@ -5,10 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/files.h"
 #include "ir/report.h"
-#include "ir/run_options.h"
 
 namespace chorale {
 
@@ -38,22 +36,12 @@ inline constexpr const char* kStandardOutput = "-";
 void deliver(const std::string& path, std::string contents, Outcome&);
 
 // A report as text, and as a page where `html` names a file.
-Outcome reported(const Report&, const std::string& html);
+Outcome reported(const Report&, const std::string& html = "");
 
 // Files in a folder.
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome&);
 
 // Throws InputError where standard output cannot be written.
 void say(const Outcome&, bool quiet);
-
-// What the rows of a command came to.
-struct Tally {
-  std::int64_t wrong = 0;  // elements
-  bool agrees = true;      // ranks end with the same bits where sums are rounded
-
-  void add(const RunRow&);
-  bool is_good(const Collective&) const;  // nothing is wrong, and the ranks agree if they have to
-  std::string faults() const;             // a line for each; empty: there are none
-};
 
 }  // namespace chorale

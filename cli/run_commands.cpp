@@ -1,6 +1,8 @@
 // Schedules and programs, executed or simulated.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -9,10 +11,8 @@
 #include "api/run.h"
 #include "cli/inputs.h"
 #include "cli/launcher.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -35,11 +35,9 @@ struct RunCommand {
   std::string epilogue = {};      // a file; empty: none
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
+  std::string html = {};
 };
 namespace {
-
-// The least and the most (R) are left out first where the terminal is narrow.
-constexpr const char* kAlignment = "rrllrRRrrr";
 
 // Which point runs which sizes, of blocks. Without --point a size goes to the point that is predicted to be
 // the fastest, so that points which win nowhere are not run.
@@ -59,7 +57,7 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
 }
 
 std::string heading(const RunCommand& command, const Result& result) {
-  return fmt::format("{}, {}: {} as {}{}{}\n", result.topology.name, name_of(result.collective),
+  return fmt::format("{}, {}: {} as {}{}{}", result.topology.name, name_of(result.collective),
                      counted(result.topology.ranks, "rank"), entry_of(command.transport).ranks,
                      command.in_place ? ", in place" : "",
                      command.epilogue.empty() ? "" : ", sums followed by " + shown(command.epilogue));
@@ -68,40 +66,37 @@ std::string heading(const RunCommand& command, const Result& result) {
 // What was measured is published after each point: a limit prints the table so far.
 Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
                 Supervisor& supervisor) {
-  TableRows table_rows = {
-      {"point", "message bytes", "type", "op", "time (us)", "min", "max", "GB/s", "busbw", "wrong"}};
   const Epilogue epilogue = command.epilogue.empty()
                                 ? Epilogue()
                                 : epilogue_from_json(read_file(command.epilogue), command.epilogue);
-  Tally tally;
+  std::vector<RunRow> rows;
+  std::vector<int> points;  // of the rows
+  const auto report = [&command, &result](const std::vector<RunRow>& rows, const std::vector<int>& points) {
+    return report_of(rows, result.collective, heading(command, result), points);
+  };
   RunOptions options = command.options;
   for (const auto& [i, sizes] : work(command, result)) {
     options.bytes = sizes;
-    const std::vector<RunRow> rows = run(result.topology, result.points[i],
-                                         {.executor = command.transport,
-                                          .in_place = command.in_place,
-                                          .session = session,
-                                          .epilogue = epilogue},
-                                         options);
-    for (const RunRow& row : rows) {
-      table_rows.push_back({std::to_string(i), std::to_string(row.buffer_bytes), to_string(row.type),
-                            adds(result.collective) ? to_string(row.op) : "-",
-                            fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
-                            fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", row.algbw),
-                            fmt::format("{:.3f}", row.busbw), std::to_string(row.wrong)});
-      tally.add(row);
-    }
-    supervisor.publish(
-        [text = heading(command, result) + table(table_rows, kAlignment)](Stopped stopped) -> Outcome {
-          return {.exit_code = exit_code_of(stopped),
-                  .text = text + "not all was run (" + name_of(stopped) + ")\n"};
-        });
+    std::ranges::move(run(result.topology, result.points[i],
+                          {.executor = command.transport,
+                           .in_place = command.in_place,
+                           .session = session,
+                           .epilogue = epilogue},
+                          options),
+                      std::back_inserter(rows));
+    points.resize(rows.size(), i);
+    supervisor.publish([report, rows, points](Stopped stopped) -> Outcome {
+      Report known = report(rows, points);
+      known.sentences = {"not all was run (" + name_of(stopped) + ")"};
+      Outcome outcome = reported(known);
+      outcome.exit_code = exit_code_of(stopped);
+      return outcome;
+    });
   }
   // All ranks have the rows of all, so all end with one exit code; one prints.
-  Outcome outcome{.exit_code = tally.is_good(result.collective) ? kFound : kWrongData};
-  if (session == nullptr || rank_of(*session) == 0)
-    outcome.text = heading(command, result) + table(table_rows, kAlignment) +
-                   (tally.wrong == 0 ? "every element is right\n" : "") + tally.faults();
+  Outcome outcome;
+  if (session == nullptr || rank_of(*session) == 0) outcome = reported(report(rows, points), command.html);
+  outcome.exit_code = tally_of(rows).is_good(result.collective) ? kFound : kWrongData;
   return outcome;
 }
 
@@ -151,6 +146,7 @@ void run_options(CLI::App& app, Invocation& parsed) {
           if (!options->all_points)
             options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
         });
+  file_to_write(sub, "--html", options->html, kReportPage);
   limits(sub, parsed.limits, " and print what was measured", Limits::kAllMemory);
 }
 
@@ -164,6 +160,7 @@ struct ProgramCommand {
   std::string topology = {};    // a machine: estimate instead of running
   MachineChanges changes = {};  // of that machine
   int queue_depth = 2;
+  std::string html = {};
 };
 namespace {
 
@@ -176,30 +173,19 @@ std::string summary(const ProgramShape& shape) {
       shape.shared_memory ? counted(shape.counters, "counter") : counted(shape.channels, "channel"),
       counted(shape.longest, "instruction"));
   for (const auto& [kind, count] : shape.instructions) text += fmt::format(" {} {}", count, kind);
-  text += "\n";
-  if (shape.pieces > 1) text += fmt::format("a chunk of the file is {} of these chunks\n", shape.pieces);
-  for (const std::string& note : shape.notes) text += "note: " + note + "\n";
+  if (shape.pieces > 1) text += fmt::format("\na chunk of the file is {} of these chunks", shape.pieces);
+  for (const std::string& note : shape.notes) text += "\nnote: " + note;
   return text;
-}
-
-// Rows as text, and what they came to.
-std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool adds) {
-  TableRows rows = {{"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
-  Tally tally;
-  for (const RunRow& row : results) {
-    rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type), adds ? to_string(row.op) : "-",
-                    fmt::format("{:.1f}", row.median_us), fmt::format("{:.3f}", row.algbw),
-                    fmt::format("{:.3f}", row.busbw), std::to_string(row.wrong)});
-    tally.add(row);
-  }
-  return {table(rows, "rllrrrr"), tally};
 }
 
 // The predicted time of the program on the requested machine; without sizes, of one message of 1 MiB. The
 // busiest link or port shows what binds; the rest of the time is latency and waiting.
-std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
+void add_estimate(const ProgramCommand& command, const LoweredProgram& program, const char* mode,
+                  Report& report) {
   const Topology topology = machine(command.topology, command.changes);
-  TableRows rows = {{"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
+  ReportTable table{.title = mode,
+                    .rows = {{"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}},
+                    .kinds = "rrrrlr"};
   const MessageShape message = message_shape(program.shape().collective);
   bool links_chosen = false;
   for (std::int64_t bytes :
@@ -207,24 +193,65 @@ std::string estimate(const ProgramCommand& command, const LoweredProgram& progra
     const ProgramTime time =
         program.time(topology, static_cast<double>(block_of_size(message, bytes)), command.queue_depth);
     const double rate = algbw_gbs(static_cast<double>(bytes), time.us);
-    rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), fmt::format("{:.4g}", rate),
-                    fmt::format("{:.4g}", rate * message.bus_factor), time.busiest,
-                    fmt::format("{:.2f}", time.busiest_us)});
+    table.rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), fmt::format("{:.4g}", rate),
+                          fmt::format("{:.4g}", rate * message.bus_factor), time.busiest,
+                          fmt::format("{:.2f}", time.busiest_us)});
     links_chosen = links_chosen || time.links_chosen;
   }
-  return table(rows, "rrrrlr") +
-         (links_chosen
-              ? "links: the file names none; of parallel links each message takes the one on which it "
-                "arrives first\n"
-              : "");
+  report.tables.push_back(std::move(table));
+  if (links_chosen)
+    report.sentences.emplace_back(
+        "links: the file names none; of parallel links each message takes the one on which it arrives first");
 }
 
 // What is known so far.
-void publish(Supervisor& supervisor, const std::string& text) {
-  supervisor.publish([text](Stopped stopped) -> Outcome {
-    return {.exit_code = exit_code_of(stopped),
-            .text = text + "not all was done (" + name_of(stopped) + ")\n"};
+void publish(Supervisor& supervisor, const Report& report) {
+  supervisor.publish([report](Stopped stopped) -> Outcome {
+    Outcome outcome = reported(report);
+    outcome.exit_code = exit_code_of(stopped);
+    outcome.text += "not all was done (" + name_of(stopped) + ")\n";
+    return outcome;
   });
+}
+
+// Verifies one mode, then estimates or runs it. An exit code that is not that of success ends the command.
+int examine(const ProgramCommand& command, const LoweredProgram& program, const RunOptions& options,
+            bool in_place, Supervisor& supervisor, Report& report) {
+  const ProgramShape& shape = program.shape();
+  const bool queues = !shape.shared_memory;
+  const char* const mode = in_place ? "in place" : "out of place";
+  const ProgramVerdict verdict = program.verdict(in_place);
+  // A program of MSCCL++ that is right only if relaxed signals order data is neither wrong nor right: an
+  // exit code of its own.
+  if (verdict.if_relaxed_orders) {
+    report.sentences.push_back(
+        fmt::format("{}: right only if relaxed signals order data: {}", mode, verdict.fault));
+    return kIfRelaxedOrders;
+  }
+  if (!verdict.fault.empty())
+    throw InputError(command.file, fmt::format("is wrong {}: {}", mode, verdict.fault), "do not run it");
+  report.sentences.push_back(fmt::format(
+      "{}: right{}", mode,
+      queues ? fmt::format(", with queues of {} or more", counted(verdict.depth, "message")) : ""));
+  if (command.options.bytes.empty() && command.topology.empty()) return kFound;
+  if (command.queue_depth < verdict.depth)
+    throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
+                     fmt::format("use {}", verdict.depth));
+  if (!command.topology.empty()) {
+    add_estimate(command, program, mode, report);
+    return kFound;
+  }
+  publish(supervisor, report);
+  try {
+    const std::vector<RunRow> rows = program.run(options, in_place, command.queue_depth);
+    const Report its = report_of(rows, shape.collective, mode);
+    report.tables.push_back(its.tables.front());
+    for (const std::string& sentence : its.sentences)
+      report.sentences.push_back(fmt::format("{}: {}", mode, sentence));
+    return tally_of(rows).is_good(shape.collective) ? kFound : kWrongData;
+  } catch (const Hang& hang) {
+    throw InputError(command.file, hang.what(), queues ? "raise --wait or --depth" : "raise --wait");
+  }
 }
 
 }  // namespace
@@ -234,46 +261,18 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
   const ProgramShape& shape = program->shape();
   // A program in shared memory has counters and no queues, so neither a depth nor a least one.
-  const bool queues = !shape.shared_memory;
-  if (queues || !command.options.bytes.empty()) require_sums_of_halves(command.options, shape.collective);
+  if (!shape.shared_memory || !command.options.bytes.empty())
+    require_sums_of_halves(command.options, shape.collective);
   const RunOptions options = by_messages(command.options, shape.collective);
-  std::string text = summary(shape);
-  publish(supervisor, text);
-  for (bool in_place : {false, true}) {
-    if (in_place ? !shape.in_place : !shape.out_of_place) continue;
-    const char* mode = in_place ? "in place" : "out of place";
-    // In this order: wrong or undecided programs are never run, then the estimate, or the run.
-    const ProgramVerdict verdict = program->verdict(in_place);
-    // A program of MSCCL++ that is right only if relaxed signals order data is neither wrong nor right: an
-    // exit code of its own.
-    if (verdict.if_relaxed_orders)
-      return {.exit_code = kIfRelaxedOrders,
-              .text = text +
-                      fmt::format("{}: right only if relaxed signals order data: {}\n", mode, verdict.fault)};
-    if (!verdict.fault.empty())
-      throw InputError(command.file, fmt::format("is wrong {}: {}", mode, verdict.fault), "do not run it");
-    text += fmt::format(
-        "{}: right{}\n", mode,
-        queues ? fmt::format(", with queues of {} or more", counted(verdict.depth, "message")) : "");
-    if (command.options.bytes.empty() && command.topology.empty()) continue;
-    if (command.queue_depth < verdict.depth)
-      throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
-                       fmt::format("use {}", verdict.depth));
-    if (!command.topology.empty()) {
-      text += estimate(command, *program);
-      continue;
-    }
-    publish(supervisor, text);
-    try {
-      const auto [rows, tally] =
-          rows_of(program->run(options, in_place, command.queue_depth), adds(shape.collective));
-      text += rows;
-      if (!tally.is_good(shape.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
-    } catch (const Hang& hang) {
-      throw InputError(command.file, hang.what(), queues ? "raise --wait or --depth" : "raise --wait");
-    }
-  }
-  return {.text = text};
+  Report report{.title = shape.name, .tables = {{.title = summary(shape)}}};
+  publish(supervisor, report);
+  int code = kFound;
+  for (const bool in_place : {false, true})
+    if (code == kFound && (in_place ? shape.in_place : shape.out_of_place))
+      code = examine(command, *program, options, in_place, supervisor, report);
+  Outcome outcome = reported(report, command.html);
+  outcome.exit_code = code;
+  return outcome;
 }
 
 // `program` verifies any lowered program, so it asks for no point and no collective.
@@ -300,6 +299,7 @@ void program_options(CLI::App& app, Invocation& parsed) {
   types_and_ops(sub, options->options);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   by_rows(sub, run_rows(), options->options);
+  file_to_write(sub, "--html", options->html, kReportPage);
   limits(sub, parsed.limits, " and report what was verified");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
@@ -310,36 +310,21 @@ void program_options(CLI::App& app, Invocation& parsed) {
 }
 
 // Rows come from the simulator one at a time and are published as they come, so a limit keeps those that were
-// simulated. The text ends with the largest difference to the prediction, of either sign.
+// simulated.
 
 struct SimulateCommand {
   std::string file = {};
   std::optional<int> point = {};  // none: those on the frontier
   std::vector<std::int64_t> sizes = SimulateQuestion().message_bytes;
-  std::string json = {};
+  std::string json = {}, html = {};
 };
 namespace {
-
-// A row per point and size; the algorithm is left out first where the terminal is narrow.
-std::string times_table(const Simulated& answer) {
-  TableRows rows = {{"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
-  for (const SimulatedRow& row : answer.rows)
-    rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
-                    format_bytes(static_cast<double>(row.message_bytes)),
-                    fmt::format("{:.6g}", row.predicted_us), fmt::format("{:.6g}", row.simulated_us),
-                    row.predicted_us > 0 ? fmt::format("{:.4f}", row.simulated_us / row.predicted_us) : "-",
-                    fmt::format("{:.4g}", row.busbw_gbs)});
-  return table(rows, "rLrrrrr");
-}
 
 // The same text at the end and where a limit ends the command, with what there is by then.
 Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
                  Stopped stopped) {
-  Outcome outcome{.exit_code = exit_code_of(stopped),
-                  .text = heading(result) + times_table(answer) +
-                          fmt::format("{}; the largest difference is {:.3g} %\n",
-                                      counted(std::ssize(answer.rows), "time"), most_off_percent(answer)),
-                  .notes = answer.notes};
+  Outcome outcome = reported(report_of(result, answer), command.html);
+  outcome.exit_code = exit_code_of(stopped);
   if (stopped != Stopped::No) outcome.text += "not all was simulated (" + name_of(stopped) + ")\n";
   if (!command.json.empty()) deliver(command.json, to_json(result, answer), outcome);
   return outcome;
@@ -387,6 +372,7 @@ void simulate_options(CLI::App& app, Invocation& parsed) {
   sizes(sub, options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
   file_to_write(sub, "--json", options->json, "Write the table there");
+  file_to_write(sub, "--html", options->html, kReportPage);
   limits(sub, parsed.limits, " and print what was simulated");
   progress(sub, parsed.progress);
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "api/inputs.h"
 #include "api/repair.h"
@@ -10,7 +11,6 @@
 #include "api/search.h"
 #include "cli/inputs.h"
 #include "cli/option_kinds.h"
-#include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"
 #include "ir/words.h"
@@ -42,24 +42,24 @@ int exit_code(const SynthesisResult& answer) {
 }
 
 // The schedule is printed step by step unless a file has it.
-std::string report(const SynthesizeCommand& command, const SynthesisResult& answer,
-                   const Supervisor& supervisor) {
+Report report_of(const SynthesizeCommand& command, const SynthesisResult& answer,
+                 const Supervisor& supervisor) {
   const Result& result = answer.result;
-  std::string text = heading(result);
-  const std::string effort =
-      fmt::format("; {:.2f} s, {}\n", supervisor.seconds(), counted(answer.conflicts, "conflict"));
+  Listed listed;
+  if (!result.points.empty()) listed = {.points = {0}, .best = best_sizes(result, {}, supervisor.stop())};
+  if (command.search.json.empty()) listed.schedules = listed.points;
+  Report report = report_of(result, listed);
   const std::string within = asked(command).empty() ? "" : " within " + asked(command);
-  if (answer.verdict == Verdict::Unsat) return text + "impossible" + within + effort;
-  if (!result.points.empty())
-    text += points_table(result, {0}, best_sizes(result, {}, supervisor.stop())) + bound_line(result);
   if (answer.verdict == Verdict::Unknown)
-    text += openings_in_words(result) + "undecided" + within + " (" + name_of(result.stopped) + ")";
-  text += std::string(answer.verdict == Verdict::Unknown ? "; " : "");
-  text += result.points.empty() ? "nothing found" : "found and verified";
-  text += effort;
-  if (!result.points.empty() && command.search.json.empty())
-    text += schedule_text(result.topology, result.points[0]);
-  return text;
+    std::ranges::move(openings_in_words(result), std::back_inserter(report.sentences));
+  report.sentences.push_back(
+      (answer.verdict == Verdict::Unsat ? "impossible" + within
+       : answer.verdict == Verdict::Unknown
+           ? "undecided" + within + " (" + name_of(result.stopped) + "); " +
+                 (result.points.empty() ? "nothing found" : "found and verified")
+           : "found and verified") +
+      fmt::format("; {:.2f} s, {}", supervisor.seconds(), counted(answer.conflicts, "conflict")));
+  return report;
 }
 
 // Writes the answer and reports it. `stopped`: the cause that stopped the command, which the search may not
@@ -67,7 +67,8 @@ std::string report(const SynthesizeCommand& command, const SynthesisResult& answ
 Outcome outcome_of(const SynthesizeCommand& command, SynthesisResult answer, const Supervisor& supervisor,
                    Stopped stopped) {
   if (answer.verdict == Verdict::Unknown && stopped != Stopped::No) answer.result.stopped = stopped;
-  Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer, supervisor)};
+  Outcome outcome = reported(report_of(command, answer, supervisor));
+  outcome.exit_code = exit_code(answer);
   if (!command.search.json.empty()) deliver(command.search.json, to_json(answer.result), outcome);
   return outcome;
 }
@@ -156,14 +157,14 @@ bool impossible(const Result& result) {
 // Claims are about steps and rounds; of time the column "x lower bound" has what is proven.
 // Four endings: impossible; complete; cut, with chunk counts up to one decided; cut before any was.
 std::string completeness(const Result& result, double seconds) {
-  std::string text = openings_in_words(result);
+  std::string text;
   if (impossible(result))
-    text += "impossible: no schedule in the space that was searched";
+    text = "impossible: no schedule in the space that was searched";
   else if (result.complete)
-    text += fmt::format("complete in steps and rounds for {} per block: every point is proven",
-                        chunk_counts(result.space));
+    text = fmt::format("complete in steps and rounds for {} per block: every point is proven",
+                       chunk_counts(result.space));
   else
-    text += fmt::format(
+    text = fmt::format(
         "not complete ({}): {}points with fewer steps or rounds than the unproven ones may exist, and "
         "further ones",
         name_of(result.stopped),
@@ -172,7 +173,7 @@ std::string completeness(const Result& result, double seconds) {
                   "of {} per block none has fewer steps or rounds than these; of more chunks, ",
                   chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}))
             : "");
-  return text + fmt::format("; {:.1f} s\n", seconds);
+  return text + fmt::format("; {:.1f} s", seconds);
 }
 
 // The end of an unlimited sequence of chunk counts is success, although the frontier is not proven for all of
@@ -193,19 +194,19 @@ struct RepairNews {
   Topology before = {};
 };
 
-std::string in_words(const RepairNews& news, const Result& result) {
+std::vector<std::string> in_words(const RepairNews& news, const Result& result) {
   const auto rate = [](const Topology& topology, const Cost& cost) {
-    return fmt::format("{}, {:.4g} GB/s of a block\n", rounds_a_chunk(cost.rounds, cost.chunks),
+    return fmt::format("{}, {:.4g} GB/s of a block", rounds_a_chunk(cost.rounds, cost.chunks),
                        rate_gbs(topology, cost));
   };
   const Repair& repair = news.repair;
-  std::string text =
-      fmt::format("repaired {}: {} of {} sends had lost their link\n", news.file, repair.lost, repair.sends) +
-      "  old:     " + rate(news.before, repair.before) +
-      "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be\n");
+  std::vector<std::string> lines = {
+      fmt::format("repaired {}: {} of {} sends had lost their link", news.file, repair.lost, repair.sends),
+      "  old:     " + rate(news.before, repair.before),
+      "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be")};
   if (const Point* const best = fastest_rate(result))
-    text += "  now:     " + rate(result.topology, best->cost);
-  return text;
+    lines.push_back("  now:     " + rate(result.topology, best->cost));
+  return lines;
 }
 
 // Writes the result and describes it. `stopped`: the cause that stopped the command, which the search may not
@@ -217,15 +218,16 @@ Outcome outcome_of(const FrontierCommand& command, Result result, const Supervis
   std::vector<SizeRow> timed;
   if (!listed.empty() && !command.bytes.empty())
     timed = best_by_size(result, command.bytes, command.model, supervisor.stop());
-  std::string text = heading(result);
-  if (!listed.empty())
-    text += points_table(result, listed, best_sizes(result, command.model, supervisor.stop()), timed);
-  if (news) text += in_words(*news, result);
-  text += bound_line(result);
-  if (!listed.empty() && !command.bytes.empty()) text += sizes_table(result, timed, command.bytes.size());
-  Outcome outcome{.exit_code = exit_code(result)};
+  Report report = report_of(result, {.points = listed,
+                                     .best = best_sizes(result, command.model, supervisor.stop()),
+                                     .timed = timed,
+                                     .sizes = command.bytes.size()});
+  if (news) std::ranges::move(in_words(*news, result), std::back_inserter(report.sentences));
+  std::ranges::move(openings_in_words(result), std::back_inserter(report.sentences));
+  report.sentences.push_back(completeness(result, supervisor.seconds()));
+  Outcome outcome = reported(report);
+  outcome.exit_code = exit_code(result);
   if (!command.search.json.empty()) deliver(command.search.json, to_json(result), outcome);
-  outcome.text = text + completeness(result, supervisor.seconds());
   return outcome;
 }
 

@@ -14,7 +14,6 @@
 #include "api/inputs.h"
 #include "api/machines.h"
 #include "api/report.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
@@ -25,7 +24,6 @@
 #include "ir/json_reader.h"
 #include "jobs/library_groups.h"
 #include "jobs/lint.h"
-#include "topology/hardware/facts.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -136,44 +134,6 @@ Outcome perform(const ImportCommand& command, Supervisor& supervisor) {
 
 namespace {
 
-std::string known_topologies() {
-  return table(rows_of(known_machines()), "lll");
-}
-
-// The table of facts (topology/hardware/facts.h), a source beside each number.
-std::string known_facts() {
-  const auto number = [](double value) { return value == 0 ? "" : fmt::format("{:g}", value); };
-  TableRows links = {{"link", "line GB/s", "GB/s", "step us", "source"}};
-  for (const LinkFacts& link : link_table())
-    links.push_back({link.name, number(link.line_gbs), number(link.gbs), number(link.step_us), link.source});
-  TableRows gpus = {{"GPU", "links", "of", "PCI", "NIC Gb/s", "CPU", "call us", "share by switch", "source"}};
-  for (const GpuFacts& gpu : gpu_table())
-    gpus.push_back({gpu.name, number(gpu.links), gpu.link, number(gpu.pci), number(gpu.nic_gbits), gpu.cpu,
-                    number(gpu.call_us), *gpu.nvswitch == 0 ? "" : number(switch_facts(gpu.nvswitch).share),
-                    gpu.source});
-  TableRows switches = {{"switch", "can", "share", "source"}};
-  for (const SwitchFacts& each : switch_table())
-    switches.push_back({each.name, in_words(each.abilities), number(each.share), each.source});
-  TableRows networks = {{"network", "part of line", "step us", "source"}};
-  for (const NetworkFacts& each : network_table())
-    networks.push_back({each.name, number(each.part), number(each.step_us), each.source});
-  TableRows pci = {{"PCI x16", "line GB/s", "GB/s", "loads", "stores", "source"}};
-  for (const PciFacts& each : pci_table())
-    pci.push_back({fmt::format("{}, {:g} GT/s", each.generation, each.gigatransfers), number(each.line_gbs),
-                   number(each.gbs), number(each.peer_read_gbs), number(each.peer_write_gbs), each.source});
-  TableRows sockets = {{"between CPUs", "GB/s", "source"}};
-  for (const SocketFacts& each : socket_table())
-    sockets.push_back({each.name, number(each.gbs), each.source});
-  TableRows nics = {{"NIC", "PCI device", "Gb/s"}};
-  for (const NicFacts& each : nic_table()) nics.push_back({each.name, each.id, number(each.gbits)});
-  const HostFacts& host = host_facts();
-  const TableRows hosts = {{"a host as a rank", "NIC Gb/s", "call us", "source"},
-                           {host.network, number(host.nic_gbits), number(host.call_us), host.source}};
-  return table(links, "lrrrl") + "\n" + table(gpus, "lrlrrlrrl") + "\n" + table(switches, "llrl") + "\n" +
-         table(networks, "lrrl") + "\n" + table(pci, "lrrrrl") + "\n" + table(sockets, "lrl") + "\n" +
-         table(nics, "llr") + "\n" + table(hosts, "lrrl");
-}
-
 // Which of a machine's routes the search uses where there are too many for all (topology/switches.h). Fewer
 // routes may cost schedules, and never make a bound wrong: bounds are over all of them.
 std::string ways_in_words(const Topology& topology) {
@@ -256,9 +216,10 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
 namespace {
 
 void list_options(CLI::App* sub, Invocation& parsed) {
-  prints(sub->add_subcommand("list", "The machines that are built in"), parsed, known_topologies);
+  prints(sub->add_subcommand("list", "The machines that are built in"), parsed,
+         [] { return report_of(known_machines()); });
   prints(sub->add_subcommand("facts", "What links, GPUs, NICs and switches carry and cost, with the sources"),
-         parsed, known_facts);
+         parsed, report_of_facts);
 }
 
 void show_machine_options(CLI::App* sub, Invocation& parsed) {

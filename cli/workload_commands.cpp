@@ -171,12 +171,14 @@ namespace {
 // A row per communication: the point of its frontier that is predicted to be the fastest at its size.
 std::string chosen_table(const CompiledWorkload& compiled) {
   if (compiled.chosen.empty()) return "";
-  TableRows rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
+  ReportTable table{
+      .rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}},
+      .kinds = "llrrrrr"};
   for (const ChosenAlgorithm& each : compiled.chosen)
-    rows.push_back({shown(each.operation), each.collective, format_bytes(each.message_bytes),
-                    fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),
-                    fmt::format("{}", each.cost.chunks), format_us(each.us)});
-  return table(rows, "llrrrrr");
+    table.rows.push_back({each.operation, each.collective, format_bytes(each.message_bytes),
+                          fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),
+                          fmt::format("{}", each.cost.chunks), format_us(each.us)});
+  return text_of({.tables = {std::move(table)}});
 }
 
 // The limit of this command that ended a search before it was complete. A question that is too large is not

@@ -94,6 +94,27 @@ Report report_of(AnswerFile&, const std::string& name, bool by_size = false);
 // Adds that refutations were not checked, if there are any.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
+// What carries the messages, and whose own collectives are beside ours.
+enum class MeasuredOver { Mpi, Nccl };  // Nccl: with a GPU for each rank, those of a host round-robin
+std::string name_of(MeasuredOver);      // as in MeasuredTime
+
+struct SelectQuestion {
+  AnswerPlace place = {.group = "all"};
+  std::vector<std::int64_t> message_bytes = {1 << 20};
+  std::optional<SumOrder::Kind> order = {};  // as of results_at()
+  std::optional<MeasuredOver> over = {};     // whose times decide; none: those of what it was measured over
+};
+
+// The fastest algorithm of a library for a call, a row per size; and the result of that at the first size.
+struct Selection {
+  Report report = {};
+  Result first = {};
+};
+
+// Throws as results_at(), where no schedule does it, and where there are times over both MPI and NCCL and
+// `over` is not given.
+Selection select_answers(AnswerFile&, const std::string& name, const SelectQuestion&);
+
 struct MergeReport {
   int answers = 0;
   int equal = 0;                // of them found in several files, the same but for times

@@ -92,8 +92,8 @@ bool join(Result& result, const Result& other) {
 }
 
 // The best one with the additions of the others, marked anew; nullopt: there are none.
-std::optional<Result> joined(const std::vector<FoundAnswer>& found, const FoundAnswer& best,
-                             const std::vector<std::string>& files) {
+std::optional<Result> joined_answers(const std::vector<FoundAnswer>& found, const FoundAnswer& best,
+                                     const std::vector<std::string>& files) {
   if (best.result.complete) return {};
   Result all = best.result;
   bool more = false;
@@ -173,7 +173,7 @@ MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& int
         return each.stored.numbering == best->stored.numbering &&
                without_times(each.result) == without_times(best->result);
       };
-      const std::optional<Result> all = joined(found, *best, files);
+      const std::optional<Result> all = joined_answers(found, *best, files);
       StoredAnswer kept = best->stored;
       if (all) kept.answer = to_json(*all);
       // One transaction per question. Of several measurements of one point and size the last one put stays,

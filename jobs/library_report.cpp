@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "api/report.h"
 #include "cost/busbw.h"
+#include "ir/error.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
 #include "jobs/library.h"
+#include "library/select.h"
 #include "topology/changes.h"
 
 namespace chorale {
@@ -269,6 +272,70 @@ Report report_of(const std::vector<FailureRow>& failures) {
                           row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
                           percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
   return {.title = "failures", .tables = {std::move(table)}};
+}
+
+namespace {
+
+// Leaves of each those over one library. Times over MPI and over NCCL of one algorithm are not comparable, so
+// one of them has to be chosen where both are there.
+void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
+  std::set<std::string> known;
+  for (const auto& times : measured)
+    for (const MeasuredTime& time : times) known.insert(time.over);
+  if (!over && known.size() > 1)
+    throw InputError("--over",
+                     "is missing: there are times over " + joined({known.begin(), known.end()}, " and "),
+                     "choose which decide: --over " + *known.begin());
+  if (!over) return;
+  for (auto& times : measured)
+    std::erase_if(times, [&](const MeasuredTime& time) { return time.over != name_of(*over); });
+}
+
+// Where a time is from, and whether the library's own is faster.
+std::string source_of(const Choice& choice, const std::vector<MeasuredTime>& measured, double block) {
+  if (!choice.measured) return "predicted";
+  const auto own = measured_us(measured, MeasuredTime::kOwn, block);
+  if (!own || choice.us <= *own) return "measured";
+  const bool mpi = measured.front().over == name_of(MeasuredOver::Mpi);
+  return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
+}
+
+}  // namespace
+
+// Measured times precede predicted ones (library/select.h).
+Selection select_answers(AnswerFile& file, const std::string& name, const SelectQuestion& asked) {
+  std::vector<std::vector<MeasuredTime>> measured;
+  std::vector<Result> results;
+  long long unchecked = 0;
+  for (VerifiedAnswer& answer : results_at(file, name, asked.place, asked.order)) {
+    unchecked += answer.unchecked;
+    results.push_back(std::move(answer.result));
+    measured.push_back(std::move(answer.measured));
+  }
+  keep_times_over(asked.over, measured);
+  ReportTable table{
+      .rows = {{"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}},
+      .kinds = "rrlRrrLl"};
+  const Collective& collective = results.front().collective;
+  const MessageShape message = message_shape(collective);
+  std::optional<int> first;
+  for (const std::int64_t bytes : asked.message_bytes) {
+    const auto block = static_cast<double>(block_of_size(message, bytes));
+    const auto best = select(results, call_of(collective, block), {}, measured);
+    if (!best) throw InputError(name, "has no schedule for that", "build it with other limits");
+    if (!first) first = best->result;
+    const Point& point = results[best->result].points[best->point];
+    const double rate = algbw_gbs(static_cast<double>(bytes), best->us);
+    table.rows.push_back({format_bytes(static_cast<double>(bytes)), format_us(best->us),
+                          source_of(*best, measured[best->result], block), fmt::format("{:.4g}", rate),
+                          fmt::format("{:.4g}", rate * message.bus_factor), std::to_string(point.cost.steps),
+                          fraction(point.cost.rounds, point.cost.chunks), origin(point)});
+  }
+  Selection chosen{
+      .report = {.title = asked.place.machine + ", " + asked.place.collective, .tables = {std::move(table)}}};
+  note_unchecked(unchecked, name, chosen.report.notes);
+  if (first) chosen.first = std::move(results[*first]);
+  return chosen;
 }
 
 }  // namespace chorale

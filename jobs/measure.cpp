@@ -19,7 +19,6 @@
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/words.h"
-#include "jobs/library.h"
 #include "library/question.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
@@ -238,6 +237,59 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
     }
   }
   return rows;
+}
+
+namespace {
+
+// Of the medians of the rounds, in parts of their median.
+std::string spread(const MeasuredTime& time) {
+  return fmt::format("{:.0f} %", 100 * (time.most_us - time.least_us) / time.median_us);
+}
+
+std::string message_of(const MeasuredRow& row) {
+  return format_bytes(static_cast<double>(row.message_bytes));
+}
+
+// MPI's own algorithms, a row each; those that failed are listed below.
+void add_forced(const std::vector<MeasuredRow>& rows, Report& report) {
+  ReportTable table{.title = "MPI's own algorithms",
+                    .rows = {{"group", "collective", "message", "MPI by", "time", "chosen"}},
+                    .kinds = "llrlrr"};
+  for (const MeasuredRow& row : rows) {
+    for (const OwnTime& own : row.forced)
+      table.rows.push_back({row.place.group, row.place.collective, message_of(row), own.algorithm,
+                            format_us(own.time.median_us), row.own ? format_us(row.own->median_us) : "-"});
+    if (!row.failed.empty())
+      report.sentences.push_back(fmt::format("{} of {}, {}: MPI refuses {}, or its data is wrong",
+                                             row.place.collective, row.place.group, message_of(row),
+                                             joined(row.failed)));
+  }
+  if (table.rows.size() == 1)
+    report.sentences.emplace_back("none of MPI's own algorithms can be forced");
+  else
+    report.tables.push_back(std::move(table));
+}
+
+}  // namespace
+
+Report report_of(const std::vector<MeasuredRow>& rows, const MeasureOptions& options) {
+  const std::string theirs = options.over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
+  ReportTable table{.rows = {{"group", "collective", "message", theirs + " own", "spread", "Chorale",
+                              "spread", "GB/s", "busbw", "point", "taken"}},
+                    .kinds = "llrrrrrrrrl"};
+  for (const MeasuredRow& row : rows) {
+    const bool own_is_faster = row.own && row.own->median_us < row.ours.median_us;
+    const double rate = algbw_gbs(static_cast<double>(row.message_bytes),
+                                  own_is_faster ? row.own->median_us : row.ours.median_us);
+    table.rows.push_back({row.place.group, row.place.collective, message_of(row),
+                          row.own ? format_us(row.own->median_us) : "none", row.own ? spread(*row.own) : "",
+                          format_us(row.ours.median_us), spread(row.ours), fmt::format("{:.3g}", rate),
+                          fmt::format("{:.3g}", rate * row.bus_factor), std::to_string(row.ours.point),
+                          own_is_faster ? theirs : "Chorale"});
+  }
+  Report report{.title = "measured times", .tables = {std::move(table)}};
+  if (options.all_own) add_forced(rows, report);
+  return report;
 }
 
 }  // namespace chorale

@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "cost/busbw.h"
-#include "library/answers.h"
+#include "ir/report.h"
+#include "jobs/library.h"
 
 namespace chorale {
 
 class MpiSession;
-
-// What carries the messages, and whose own collectives are beside ours.
-enum class MeasuredOver { Mpi, Nccl };  // Nccl: with a GPU for each rank, those of a host round-robin
-std::string name_of(MeasuredOver);      // as in MeasuredTime
 
 struct MeasureOptions {
   MeasuredOver over = MeasuredOver::Mpi;
@@ -52,5 +49,10 @@ struct MeasuredRow {
 // or has other ranks; where a schedule gives wrong data, std::logic_error; Hang.
 std::vector<MeasuredRow> measure(AnswerFile&, const std::string& machine, MpiSession&,
                                  const MeasureOptions& = {});
+
+// Returns a row per entry and size: the library's own collective beside the best of Chorale's points, by
+// medians over rounds, with the rate of the faster one, which is what selection takes; and of all of MPI's
+// own a row each.
+Report report_of(const std::vector<MeasuredRow>&, const MeasureOptions&);
 
 }  // namespace chorale

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "api/compile.h"
+#include "api/report.h"
 #include "api/work_folder.h"
 #include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
@@ -19,6 +20,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json_fields.h"
+#include "ir/words.h"
 #include "semantics/verified.h"
 
 namespace chorale {
@@ -113,11 +115,28 @@ Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   return answer;
 }
 
-double most_off_percent(const Simulated& answer) {
+// The algorithm is left out first where the terminal is narrow. The difference is in per cent of the
+// predicted time, of either sign; rows without messages do not count.
+Report report_of(const Result& result, const Simulated& answer) {
+  ReportTable table{
+      .title = heading(result),
+      .rows = {{"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}},
+      .kinds = "rLrrrrr"};
   double most = 0;
-  for (const SimulatedRow& row : answer.rows)
-    if (row.predicted_us > 0) most = std::max(most, 100 * std::abs(row.simulated_us / row.predicted_us - 1));
-  return most;
+  for (const SimulatedRow& row : answer.rows) {
+    const double ratio = row.predicted_us > 0 ? row.simulated_us / row.predicted_us : 0;
+    if (ratio > 0) most = std::max(most, 100 * std::abs(ratio - 1));
+    table.rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
+                          format_bytes(static_cast<double>(row.message_bytes)),
+                          fmt::format("{:.6g}", row.predicted_us), fmt::format("{:.6g}", row.simulated_us),
+                          ratio > 0 ? fmt::format("{:.4f}", ratio) : "-",
+                          fmt::format("{:.4g}", row.busbw_gbs)});
+  }
+  return {.title = result.topology.name + ", " + name_of(result.collective) + ", by SimGrid",
+          .sentences = {fmt::format("{}; the largest difference is {:.3g} %",
+                                    counted(std::ssize(answer.rows), "time"), most)},
+          .notes = answer.notes,
+          .tables = {std::move(table)}};
 }
 
 std::string to_json(const Result& result, const Simulated& answer) {

@@ -10,6 +10,7 @@
 
 #include "ir/fields.h"
 #include "ir/frontier.h"
+#include "ir/report.h"
 
 namespace chorale {
 
@@ -53,7 +54,7 @@ Simulated simulate(const Result&, const SimulateQuestion&);
 // docs/formats.md.
 std::string to_json(const Result&, const Simulated&);
 
-// The largest difference of two times, in per cent of the predicted one; rows without messages do not count.
-double most_off_percent(const Simulated&);
+// Returns a row per point and size, and the largest difference of two times.
+Report report_of(const Result&, const Simulated&);
 
 }  // namespace chorale

@@ -19,7 +19,7 @@ def report_html(report: Dict[str, Any]) -> str:
         def row(cells: List[str], tag: str) -> str:
             return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
-        return f"<table>{row(rows[0], 'th')}{''.join(row(cells, 'td') for cells in rows[1:])}</table>"
+        return f"<table>{''.join(row(cells, 'td' if i else 'th') for i, cells in enumerate(rows))}</table>"
 
     return "".join(report["figures"] + [f"<p>{html.escape(text)}</p>" for text in report["sentences"]] +
                    [table(each["rows"]) for each in report["tables"]])
