@@ -1,7 +1,5 @@
 // The critical path is listed whole unless it is long; then its first and last messages. Links are drawn by
 // the number of the first message that they carry, the busiest ones where there are many.
-#include "api/event_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/report.h"
 #include "cost/busbw.h"
 #include "cost/event_time.h"
 #include "cost/program_time.h"

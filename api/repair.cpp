@@ -1,6 +1,6 @@
 // An AllReduce of two phases is patched phase by phase, and the phases are the start of a search: it composes
 // them itself, also with others.
-#include "api/repair.h"
+#include "construct/repair.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "api/inputs.h"
 #include "api/machines.h"
-#include "construct/repair.h"
+#include "api/search.h"
 #include "ir/error.h"
 #include "ir/frontier.h"
 

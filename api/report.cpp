@@ -19,7 +19,6 @@
 #include "ir/links_alone.h"
 #include "ir/words.h"
 #include "pages/figures.h"
-#include "pages/html.h"
 #include "pages/page.h"
 #include "pareto/optimality.h"
 #include "pareto/strongest_bounds.h"

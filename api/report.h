@@ -152,4 +152,15 @@ class PointTimes {
   std::map<Key, double> known_ = {};
 };
 
+// A schedule on a time axis, where messages drive it: what each link carries when, and the chain of messages
+// that takes as long as the whole.
+
+// Returns the point that is the fastest by events for messages of that size (cost/busbw.h); -1 without
+// points.
+int fastest_by_events(const Result&, std::int64_t message_bytes);
+
+// Returns its times by events and by steps; the critical path, with what each message waited for; and the
+// busiest links on an axis, as text and as a figure. Requires a point of the result.
+Report event_report(const Result&, int point, std::int64_t message_bytes);
+
 }  // namespace chorale

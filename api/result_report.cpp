@@ -98,32 +98,31 @@ ReportTable sizes_table(const Result& result, const std::vector<SizeRow>& timed)
   return table;
 }
 
-// A row per step and source: what it sends over each of its links, "1: 0-3, 5 +" chunks 0 to 3 and 5 to rank
-// 1, added to what that has.
-ReportTable schedule_table(const Topology& topology, const Point& point, int number) {
-  ReportTable table{.title = fmt::format("point {}: {}", number, algorithm_of(topology, point)),
-                    .rows = {{"step", "rounds", "sends", "from", "to: chunks, and + where they are added"}},
-                    .kinds = "rrrrl"};
+// A table per step, a row per source: what it sends over each of its links, "1: 0-3, 5 +" chunks 0 to 3 and 5
+// to rank 1, added to what that has. Large schedules have many rows, so few cells are in each.
+void add_schedule(const Topology& topology, const Point& point, int number, Report& report) {
   for (std::size_t s = 0; s < point.schedule.steps.size(); ++s) {
     const Step& step = point.schedule.steps[s];
     std::map<Rank, std::map<std::pair<LinkId, bool>, std::vector<int>>> by_source;
     for (const Send& send : step.sends)
       by_source[topology.links[send.link].src][{send.link, send.reduce}].push_back(send.chunk);
-    std::vector<std::string> of_step = {std::to_string(s + 1), std::to_string(step.rounds),
-                                        std::to_string(step.sends.size())};
-    if (by_source.empty()) table.rows.push_back(of_step);
+    ReportTable& table = report.tables.emplace_back();
+    if (s == 0) table.title = fmt::format("point {}: {}", number, algorithm_of(topology, point));
+    table.kinds = "rl";
+    table.rows.reserve(by_source.size() + 1);
+    table.rows.push_back(
+        {fmt::format("step {}", s + 1),
+         counted(step.rounds, "round") + ", " + counted(static_cast<long long>(step.sends.size()), "send")});
     for (auto& [source, links] : by_source) {
-      std::vector<std::string> to;
+      std::string to;
       for (auto& [link, chunks] : links) {
         std::ranges::sort(chunks);
-        to.push_back(
-            fmt::format("{}: {}{}", topology.links[link.first].dst, ranges(chunks), link.second ? " +" : ""));
+        to += fmt::format("{}-> {}: {}{}", to.empty() ? "" : "; ", topology.links[link.first].dst,
+                          ranges(chunks), link.second ? " +" : "");
       }
-      table.rows.push_back({of_step[0], of_step[1], of_step[2], std::to_string(source), joined(to, "; ")});
-      of_step.assign(3, "");
+      table.rows.push_back({std::to_string(source), std::move(to)});
     }
   }
-  return table;
 }
 
 }  // namespace
@@ -158,8 +157,7 @@ Report report_of(const Result& result, const Listed& listed) {
   Report report{.title = result.topology.name + ", " + name_of(result.collective),
                 .tables = {points_table(result, listed)}};
   if (listed.sizes > 0 && !result.points.empty()) report.tables.push_back(sizes_table(result, listed.timed));
-  for (const int i : listed.schedules)
-    report.tables.push_back(schedule_table(result.topology, result.points[i], i));
+  for (const int i : listed.schedules) add_schedule(result.topology, result.points[i], i, report);
   if (const std::string bound = bound_in_words(result); !bound.empty()) report.sentences.push_back(bound);
   if (!result.points.empty() && listed.timed.size() < listed.sizes)
     report.sentences.push_back(

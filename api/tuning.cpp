@@ -6,7 +6,6 @@
 // its time and a fingerprint of its results: sums of the elements with fixed weights, and of their absolute
 // values. The first schedule's fingerprint is the reference for all others, since transformations keep the
 // program's meaning.
-#include "api/tuning.h"
 
 #include <fmt/format.h>
 

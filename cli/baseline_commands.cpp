@@ -6,7 +6,6 @@
 #include "api/inputs.h"
 #include "api/library_model.h"
 #include "api/search.h"
-#include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "ir/words.h"
 
 namespace chorale {

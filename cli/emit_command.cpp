@@ -6,7 +6,6 @@
 #include "api/compile.h"
 #include "api/inputs.h"
 #include "api/report.h"
-#include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"

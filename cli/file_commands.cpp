@@ -5,14 +5,12 @@
 #include <filesystem>
 #include <system_error>
 
-#include "api/event_report.h"
 #include "api/inputs.h"
 #include "api/place.h"
 #include "api/report.h"
 #include "api/search.h"
-#include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"

@@ -11,8 +11,6 @@
 
 #include "api/inputs.h"
 #include "api/run.h"
-#include "cli/inputs.h"
-#include "cli/launcher.h"
 #include "cli/option_kinds.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"

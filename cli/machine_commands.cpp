@@ -5,7 +5,6 @@
 
 #include "api/report.h"
 #include "api/run.h"
-#include "cli/launcher.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"

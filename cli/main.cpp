@@ -8,7 +8,6 @@
 #include <string>
 
 #include "api/machines.h"
-#include "cli/launcher.h"
 #include "cli/options.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"

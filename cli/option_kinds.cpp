@@ -1,14 +1,22 @@
 // CLI11 would parse numbers with strtoll of base 0, which reads "010" as 8 and "0x10" as 16: here it only
-// passes texts, and cli/parse.h reads them. A value is set when its option is parsed; conditions between
-// options wait for the command's final callback, since options come in any order.
+// passes texts. A value is set when its option is parsed; conditions between options wait for the command's
+// final callback, since options come in any order.
 #include "cli/option_kinds.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
 
-#include "cli/inputs.h"
-#include "cli/launcher.h"
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
+
 #include "cli/outcome.h"
+#include "cli/supervisor.h"
 #include "ir/collective.h"
+#include "ir/error.h"
+#include "ir/files.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -322,6 +330,142 @@ Text flag_of(const OptionWords& words) {
 void settle(const SearchSettings& search, Invocation& parsed) {
   require_consistent(search.options, flag_of);
   parsed.limits.time = search.options.time_limit;
+}
+
+// Numbers and times as people type them.
+
+namespace {
+
+std::string shortened(const std::string& text) {
+  return "'" + (text.size() > 60 ? text.substr(0, 60) + "..." : text) + "'";
+}
+
+// Times are in milliseconds, and a number without a unit is of seconds.
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+
+// "ms" and "m" share a letter; a suffix has to be one of these as a whole.
+constexpr Unit kTimes[] = {{"", 1000},    {"ms", 1},       {"s", 1000},
+                           {"m", 60'000}, {"min", 60'000}, {"h", 3'600'000}};
+
+}  // namespace
+
+// from_chars reads a minus sign and decimal digits alone: no whitespace, no plus sign, no base by prefix, no
+// locale.
+std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
+                           std::int64_t most) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string remedy = fmt::format("use {} to {}", least, most);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size())
+    throw InputError(option, shortened(text) + " is not an integer", remedy);
+  if (error != std::errc() || number < least || number > most)
+    throw InputError(option, shortened(text) + " is out of range", remedy);
+  return number;
+}
+
+// NaN and infinity are numbers to from_chars; the caller's range excludes the latter, and what
+// is too large for a double.
+double parse_number(const std::string& option, const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size() || std::isnan(number))
+    throw InputError(option, shortened(text) + " is not a number", "use one such as 0.7 or 4e-5");
+  return error == std::errc() ? number : HUGE_VAL;
+}
+
+double parse_positive(const std::string& option, const std::string& text) {
+  const double number = parse_number(option, text);
+  if (!(number > 0) || number > 1e9)
+    throw InputError(option, shortened(text) + " is out of range", "use more than 0 and at most 1e9");
+  return number;
+}
+
+// A fraction is rounded to a millisecond. "inf" and "nan" are numbers to from_chars, and neither passes.
+std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text) {
+  constexpr double kLongest = 3'600'000'000;
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const std::string_view suffix(end, text.data() + text.size() - end);
+  const auto* const unit = std::ranges::find(kTimes, suffix, &Unit::name);
+  const double time = error == std::errc() && unit != std::end(kTimes)
+                          ? std::round(number * static_cast<double>(unit->factor))
+                          : 0;
+  if (!(time >= 1 && time <= kLongest))
+    throw InputError(option, shortened(text) + " is not a time",
+                     "use seconds or a unit, such as 30, 0.5, 500ms, 5m, 1h");
+  return std::chrono::milliseconds(static_cast<std::int64_t>(time));
+}
+
+// Checks that come before long work: a search of an hour must not end in a file that cannot be written. They
+// ask the system (access), and so may be outdated when the file is written; then the write reports its own
+// error.
+
+namespace fs = std::filesystem;
+
+// Without a number and without `all` the points of the frontier, in their order in the file.
+std::vector<int> chosen_points(const std::string& file, const Result& result, std::optional<int> point,
+                               bool all) {
+  const int count = static_cast<int>(result.points.size());
+  if (point && *point >= count)
+    throw InputError("--point", fmt::format("{} has no point {}", file, *point),
+                     count == 0 ? "it has none at all" : fmt::format("use 0 to {}", count - 1));
+  if (point) return {*point};
+  std::vector<int> chosen;
+  for (int i = 0; i < count; ++i)
+    if (all || result.points[i].on_frontier) chosen.push_back(i);
+  return chosen;
+}
+
+// An option that applies to results only.
+void require_unset(bool unset, const char* option, const std::string& file) {
+  if (!unset) throw InputError(option, "is for results, and " + file + " is a ranking", "leave it out");
+}
+
+// Errors in a script cite where it is from: the option, or its file.
+Workload read_workload(const WorkloadInput& input) {
+  const Workload workload = read_workload(input.file, input.settings);
+  if (input.script_file.empty()) return transformed(workload, input.script, "--apply");
+  return transformed(workload, read_file(input.script_file), input.script_file);
+}
+
+void require_writable_file(const std::string& option, const std::string& path) {
+  if (path.empty() || path == kStandardOutput) return;
+  const std::string why = why_not_writable(path);
+  if (!why.empty()) throw InputError(option, path + ": " + why, "choose another file");
+}
+
+void make_writable_directory(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw InputError(option, "the directory " + path + " cannot be made: " + error.message(),
+                     "choose another");
+  require_writable_directory(option, path);
+}
+
+void require_writable_directory(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    throw InputError(option, "there is no directory " + path, "make it first, or choose another");
+  // A file is made in a directory that can be written and searched.
+  if (access(path.c_str(), W_OK | X_OK) != 0)
+    throw InputError(option, "the directory " + path + " cannot be written to", "choose another");
+}
+
+// The nearest directory above that exists decides: those below it are made with the files.
+void require_makeable_directory(const std::string& option, const std::string& path) {
+  std::error_code error;
+  fs::path there = fs::absolute(path, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, error))
+    throw InputError(option, there.string() + " is not a directory", "choose another");
+  require_writable_directory(option, there.string());
 }
 
 }  // namespace chorale

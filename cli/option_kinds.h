@@ -1,5 +1,5 @@
-// Kinds of options, for all commands. Numbers are parsed by cli/parse.h: CLI11 would take "010" for 8. All
-// bad input throws InputError.
+// Kinds of options, for all commands, and checks of arguments before long work. CLI11 would take "010" for 8,
+// so numbers are parsed here. All bad input throws InputError.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,9 +16,9 @@
 
 #include "api/report.h"
 #include "cli/options.h"
-#include "cli/parse.h"
 #include "ir/byte_size.h"
 #include "ir/error.h"
+#include "ir/frontier.h"
 #include "ir/option.h"
 #include "ir/run_options.h"
 #include "ir/words.h"
@@ -34,6 +34,20 @@ inline constexpr std::size_t kLongestValueName = 24;
 // Of commands that make no choice between more.
 inline const Text kPlainExitCodes =
     "exit codes: 0 done, 2 bad input, 3 out of time or memory, 130 interrupted\n";
+
+// What people type for numbers and times; ir/byte_size.h has sizes. All throw InputError, which names the
+// option.
+
+// Decimal digits only, least .. most.
+std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
+                           std::int64_t most);
+
+// A plain decimal number, of any range: "0.7", "4e-5"; and one > 0.
+double parse_number(const std::string& option, const std::string& text);
+double parse_positive(const std::string& option, const std::string& text);
+
+// "30", "30s", "0.5", "500ms", "5m", "1h": a millisecond or more, at most 1000 hours.
+std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text);
 
 CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
 
@@ -237,5 +251,24 @@ Text flag_of(const OptionWords&);
 // the command line, Python and library specifications alike. The time limit of the search is that of the
 // command.
 void settle(const SearchSettings&, Invocation& parsed);
+
+// Checks and reads arguments of commands before long work.
+
+// The point of that number, or all on the frontier. Throws InputError where there is none.
+std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
+
+// For 'check' and 'show' of a ranking: refuses an option that applies to results only.
+void require_unset(bool unset, const char* option, const std::string& file);
+
+// The file, with the requested transformations applied.
+Workload read_workload(const WorkloadInput&);
+
+// To be called before long work: `path` names a file that can be made, or replaced. "" and "-" are fine.
+void require_writable_file(const std::string& option, const std::string& path);
+void make_writable_directory(const std::string& option, const std::string& path);  // if it is not there
+void require_writable_directory(const std::string& option, const std::string& path);
+
+// The same for a directory that may have to be made when files are written to it, with those above it.
+void require_makeable_directory(const std::string& option, const std::string& path);
 
 }  // namespace chorale

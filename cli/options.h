@@ -12,7 +12,6 @@
 #include "api/inputs.h"
 #include "api/workload.h"
 #include "cli/outcome.h"
-#include "cli/progress.h"
 #include "ir/machine_changes.h"
 #include "ir/placement.h"
 #include "ir/search_options.h"
@@ -27,6 +26,8 @@ struct Limits {  // of a whole command, from its start: reading, searching and w
   // would end some process; kAllMemory: not even that.
   std::int64_t memory = -1;
 };
+
+enum class ShowProgress { OnTerminal, Always, Never };
 
 inline std::optional<std::int64_t> asked_memory(const Limits& limits) {
   return limits.memory >= 0 ? std::optional(limits.memory) : std::nullopt;

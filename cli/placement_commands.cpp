@@ -11,7 +11,6 @@
 #include "api/report.h"
 #include "api/reshard.h"
 #include "cli/option_kinds.h"
-#include "cli/parse.h"
 #include "cli/python_command.h"
 #include "cli/supervisor.h"
 #include "ir/byte_size.h"

@@ -7,10 +7,7 @@
 #include <memory>
 
 #include "api/inputs.h"
-#include "api/program.h"
 #include "api/run.h"
-#include "cli/inputs.h"
-#include "cli/launcher.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
 #include "cli/supervisor.h"

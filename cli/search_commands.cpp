@@ -6,10 +6,8 @@
 #include <iterator>
 
 #include "api/inputs.h"
-#include "api/repair.h"
 #include "api/report.h"
 #include "api/search.h"
-#include "cli/inputs.h"
 #include "cli/option_kinds.h"
 #include "cli/supervisor.h"
 #include "ir/json.h"

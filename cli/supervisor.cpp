@@ -26,14 +26,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "cli/launcher.h"
+#include "api/run.h"
+#include "cli/outcome.h"
+#include "ir/shown.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -404,6 +409,100 @@ void Supervisor::end() {
 
 int exit_code_of(Stopped stopped) {
   return stopped == Stopped::No ? kFound : stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
+}
+
+// The environment that launchers of MPI programs give to their processes.
+
+bool started_by_mpirun() {
+  const std::vector<std::string>& variables = launcher_variables();
+  return std::any_of(variables.begin(), variables.end(),
+                     [](const std::string& name) { return std::getenv(name.c_str()) != nullptr; });
+}
+
+// Before MPI is initialized only the environment determines it.
+bool speaks() {
+  // Open MPI; MPICH, Intel MPI and Slurm (PMI); launchers by PMIx.
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+    if (const char* const rank = std::getenv(variable)) return std::string(rank) == "0";
+  return true;
+}
+
+// All processes read the same line and fail alike; the one that prints has to do so before mpirun sees the
+// first exit code and ends the job.
+Outcome silent_refusal() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return {.exit_code = kBadInput};
+}
+
+InputError hung(const std::string& command, const Hang& hang) {
+  const InputError error(command, hang.what(), "raise --wait, or see whether all ranks are alive");
+  if (!speaks()) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::fprintf(stderr, "chorale: error: %s\n", error.what());
+  }
+  return error;
+}
+
+// One line, rewritten in place. Callers may report a thousand times a second, so it is painted at most every
+// kBetween; tick() repaints it, since the clock in it runs on while nothing is reported.
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// To the first column, and erase to the end of the line (ANSI).
+constexpr const char* kWipe = "\r\x1b[K";
+constexpr milliseconds kBetween{50};
+
+}  // namespace
+
+ProgressLine::ProgressLine() : wanted_(isatty(STDERR_FILENO) == 1) {}
+
+// The old text is freed after the lock is released: swapped, not assigned.
+void ProgressLine::show(std::string what) {
+  if (!wanted_) return;
+  what = shown(what);
+  const std::lock_guard lock(mutex_);
+  what_.swap(what);
+  const auto now = steady_clock::now();
+  if (!shown_ || now - last_ >= kBetween) paint(now);
+}
+
+// The line goes above the one that is rewritten, which is painted again below it.
+void ProgressLine::log(const std::string& line) {
+  if (!wanted_) return;
+  const std::string text = shown(line);
+  const std::lock_guard lock(mutex_);
+  std::fprintf(stderr, "%s%s\n", shown_ ? kWipe : "", text.c_str());
+  if (shown_) paint(steady_clock::now());
+  std::fflush(stderr);
+}
+
+void ProgressLine::tick() {
+  const std::lock_guard lock(mutex_);
+  if (!what_.empty()) paint(steady_clock::now());
+}
+
+void ProgressLine::wipe() {
+  const std::lock_guard lock(mutex_);
+  if (shown_) std::fputs(kWipe, stderr);
+  shown_ = false;
+  what_.clear();
+}
+
+// Allocates nothing: the clock runs even if no memory is left.
+void ProgressLine::paint(steady_clock::time_point now) {
+  last_ = now;
+  shown_ = true;
+  char clock[32];
+  const int most =
+      static_cast<int>(text_width()) - 1;  // a longer line would wrap, and then not be overwritten
+  const int seconds =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(now - started_).count());
+  const int width = std::snprintf(clock, sizeof clock, "%d s; ", seconds);
+  std::fprintf(stderr, "%s%s%.*s", kWipe, clock, std::max(most - width, 0), what_.c_str());
+  std::fflush(stderr);
 }
 
 }  // namespace chorale

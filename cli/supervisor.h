@@ -28,10 +28,39 @@
 
 #include "cli/options.h"
 #include "cli/outcome.h"
-#include "cli/progress.h"
+#include "ir/error.h"
 #include "ir/frontier.h"
+#include "ir/hang.h"
 
 namespace chorale {
+
+// One line on standard error with the current activity and its duration, rewritten in place. Shown on a
+// terminal, or where it is wanted always. May be called from any thread.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void want(ShowProgress when) {
+    if (when != ShowProgress::OnTerminal) wanted_ = when == ShowProgress::Always;
+  }
+  bool wanted() const { return wanted_; }
+  void show(std::string what);
+  void log(const std::string& line);  // which stays, above the line that is rewritten
+  void tick();                        // shows it again, its clock running
+  void wipe();
+
+ private:
+  void paint(std::chrono::steady_clock::time_point now);
+
+  std::mutex mutex_;
+  std::atomic<bool> wanted_;
+  bool shown_ = false;
+  std::string what_ = {};
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = {};
+};
 
 // The report and the files of work that does not end: from copies of its own, since it is called while the
 // work goes on.
@@ -119,5 +148,17 @@ std::int64_t most_of_the_machine();
 // 0 if nothing has stopped it, 130 if it was interrupted, else 3. After SIGHUP the supervisor makes 129 of
 // 130.
 int exit_code_of(Stopped);
+
+// The launcher of this process, if it is one of several.
+
+// Whether this process was started by mpirun; and whether it is the one that prints.
+bool started_by_mpirun();
+bool speaks();
+// The reaction of the other processes to bad input: none, after a delay in which the one that prints reports
+// it, since mpirun ends all when the first exits with an error.
+Outcome silent_refusal();
+// Any rank may be the one that waits in vain, so any rank reports it, but those that do not print wait a
+// second first: if the one that prints has something to report, mpirun has ended them by then.
+InputError hung(const std::string& command, const Hang&);
 
 }  // namespace chorale

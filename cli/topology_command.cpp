@@ -22,7 +22,7 @@
 #include "ir/json.h"
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
-#include "jobs/library_groups.h"
+#include "jobs/library.h"
 #include "jobs/lint.h"
 #include "topology/import/import.h"
 #include "topology/machines.h"

@@ -7,11 +7,9 @@
 #include <filesystem>
 
 #include "api/inputs.h"
-#include "api/tuning.h"
 #include "api/workload.h"
-#include "cli/inputs.h"
-#include "cli/layout.h"
 #include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -323,7 +321,7 @@ void transform_options(CLI::App& app, Invocation& parsed) {
   limits(sub, parsed.limits, "");
 }
 
-// Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
+// Options of the tuner are rows (api/workload.h), and mean nothing without --tune.
 void compile_options(CLI::App& app, Invocation& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",

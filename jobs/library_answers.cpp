@@ -24,7 +24,6 @@
 #include "ir/or_error.h"
 #include "ir/words.h"
 #include "jobs/library.h"
-#include "jobs/library_groups.h"
 #include "pareto/findings.h"
 #include "pareto/formulas.h"
 #include "pareto/optimality.h"

@@ -1,8 +1,6 @@
 // Groups of a machine by the names that libraries have for them: all ranks, pairs that are linked in both
 // directions, and the levels of the machine. A list of members is text ("0 8 16"), in one spelling only, so
 // that equal groups are equal texts.
-#include "jobs/library_groups.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +11,7 @@
 
 #include "api/machines.h"
 #include "graph/embedding.h"
+#include "jobs/library.h"
 
 namespace chorale {
 namespace {

@@ -13,7 +13,6 @@
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "jobs/library.h"
-#include "jobs/library_groups.h"
 #include "topology/changes.h"
 #include "topology/machines.h"
 

@@ -6,7 +6,6 @@
 // whatever the machine and the result. The machine comes first, then the table of points; what is left is
 // shared by the points, and each has as many of its steps drawn, from the first on, as fit. Numbers are
 // columns, not rows: those of regular machines are runs of equal differences, a tenth of the text.
-#include "pages/html.h"
 
 #include <algorithm>
 #include <cmath>

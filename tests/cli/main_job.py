@@ -31,7 +31,7 @@ assert f"{len(result['points'])} schedules verified" in run(chorale, "check", "a
 text = run(chorale, "show", "ag.json", "--bytes", "8K,8M", "--json", "sizes.json")
 rows = json.loads((work / "sizes.json").read_text())["rows"]
 assert [(row["message_bytes"], row["block_bytes"]) for row in rows] == [(8192, 1024), (8 << 20, 1 << 20)] and "x lower bound" in text, (rows, text)
-assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "step 1" not in text, (rows, text)
+assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "\npoint " not in text, (rows, text)
 assert all(row["us"] >= row["least_us"] > 0 for row in rows) and abs(rows[1]["least_us"] - (3 * 0.7 + 7 / 6 * 2**20 * 4e-5)) < 1e-6, rows
 assert all(abs(row["algbw_gbs"] * 7 / 8 / row["busbw_gbs"] - 1) < 1e-9 and abs(row["algbw_gbs"] - row["message_bytes"] / row["us"] / 1e3) < 1e-6 for row in rows), rows
 assert "x lower bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")

@@ -45,7 +45,7 @@ assert listed.endswith("wrote f.json\n"), listed
 result = json.loads((work / "f.json").read_text())
 best = [p for p in result["points"] if p["on_frontier"]]
 assert result["points"][: len(best)] == best and [p["steps"] for p in best] == sorted(p["steps"] for p in best)
-assert numbers(listed) == list(range(len(best))) == numbers(run("show", "f.json").stdout.split("\nno schedule")[0])
+assert numbers(listed) == list(range(len(best))) == numbers(run("show", "f.json").stdout.split("\n\npoint")[0])
 assert numbers(run("frontier", "dgx1", "allgather", "--max-chunks", 4, "--all").stdout) == list(range(len(result["points"])))
 for i, point in enumerate(best):
     shown = run("show", "f.json", "--point", i).stdout
@@ -57,7 +57,7 @@ assert f"{len(result['points'])} schedules verified ({len(best)} on the frontier
 
 # A page is written, named, and then the schedule is not printed as well.
 page = run("show", "f.json", "--html", "f.html").stdout
-assert page.endswith("wrote f.html\n") and "step 1" not in page and (work / "f.html").read_text().startswith("<!"), page
+assert page.endswith("wrote f.html\n") and "\npoint 0: " not in page and (work / "f.html").read_text().startswith("<!"), page
 
 # "-" is standard output, which has nothing else then.
 axes = ["--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4G"]
@@ -170,11 +170,13 @@ for arguments in texts:
 run("library", "build", "some.json", "-o", "some.db")
 # A page has what the command prints: each sentence, and each cell of each table. 'library show' prints less.
 for arguments in [["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
+                  ["run", "ring.json", "--bytes", "1K,2K"], ["program", "ring_3_allreduce_0.json", "--bytes", "1K"],
+                  ["program", "ring_3_allreduce_0.json", "--topology", "ring:3"], ["baseline", "dgx-h100:2", "allreduce", "--sizes", "1K,1G"],
                   ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
                   ["alltoallv", examples / "alltoallv.csv"], ["compare", "ring:4", "full:4", "allreduce"],
                   ["library", "show", "some.db"], ["place", "a100:4", *axes], ["job", examples / "calls.csv"],
                   ["reshard", "dgx-h100:2", examples / "reshard.json", "--search-time", "0.3"]]:
-    printed = "".join(run(*arguments, "--html", "report.html").stdout.split())
+    printed = "".join(run(*arguments, "--html", "report.html", columns=400).stdout.split())
     report = json.loads(re.search(r'id="data">(.*?)</script>', (work / "report.html").read_text(), re.S)[1])
     report = report.get("report", report)  # beside what is drawn
     tables = [table for table in report["tables"] if "by message size" not in table["title"]]
