@@ -116,7 +116,8 @@ bool in_name(char c) {
 
 class Lexer {
  public:
-  Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  Lexer(std::string_view text, const std::string& file, std::string_view symbols)
+      : text_(text), file_(file), symbols_(symbols) {}
 
   std::vector<Token> run() {
     std::vector<Token> result;
@@ -178,7 +179,8 @@ class Lexer {
         at_ += 2;
         return ended(token, Token::Kind::Symbol, begin);
       }
-    if (std::string_view("()[]{},=+-*/<>^").find(c) == std::string_view::npos)
+    if (std::string_view("()[]{},=+-*/<>^").find(c) == std::string_view::npos &&
+        symbols_.find(c) == std::string_view::npos)
       fail(token, fmt::format("found '{}', which begins no word", c), "comments begin with #");
     ++at_;
     return ended(token, Token::Kind::Symbol, begin);
@@ -230,6 +232,7 @@ class Lexer {
 
   const std::string_view text_;
   const std::string& file_;
+  const std::string_view symbols_;
   std::size_t at_ = 0, line_begin_ = 0;
   int line_ = 1;
 };
@@ -248,11 +251,11 @@ std::string shown_token(const Token& token) {
 }
 
 // The length is bounded before anything is read: a token takes more memory than its text.
-std::vector<Token> tokens(std::string_view text, const std::string& file) {
+std::vector<Token> tokens(std::string_view text, const std::string& file, std::string_view symbols) {
   if (text.size() > kLongestText)
     throw InputError(file, fmt::format("the text has {} bytes", text.size()),
                      fmt::format("programs have {} at the most", kLongestText));
-  return Lexer(text, file).run();
+  return Lexer(text, file, symbols).run();
 }
 
 namespace {

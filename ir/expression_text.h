@@ -54,8 +54,9 @@ struct Token {
 std::string place(const std::string& file, const Token&);  // "file:line:column"
 std::string shown_token(const Token&);                     // "'kernel'", "the end of the text"
 
-// The last one is End. They point into the text. Throws InputError: "file:line:column: ...".
-std::vector<Token> tokens(std::string_view text, const std::string& file);
+// Returns the tokens of a text, into which they point; the last one is End. `symbols` are symbols beside
+// those of expressions. Throws InputError: "file:line:column: ...".
+std::vector<Token> tokens(std::string_view text, const std::string& file, std::string_view symbols = "");
 
 class ExpressionReader {
  public:

@@ -1,4 +1,4 @@
-// What expressions mean, on a host: the one evaluator, of the verifier of workloads, of runs that check an
+// What expressions mean, on a host: the one evaluator, of the interpreter of workloads, of runs that check an
 // epilogue and of job templates. Executors have the arithmetic of runtime/device/epilogue.h.
 #pragma once
 

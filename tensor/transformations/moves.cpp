@@ -86,13 +86,10 @@ class MoveSearch {
 
   // The script leaves out what split() takes by default, so that equal moves have equal texts.
   void split_as(const Operation& sum, const TensorLayout& layout) {
-    const bool scatters = layout.kind == LayoutKind::Sliced;
-    const std::string first = unused(workload_, (scatters ? "rs_" : "r_") + sum.name);
+    const std::string first =
+        unused(workload_, (layout.kind == LayoutKind::Sliced ? "rs_" : "r_") + sum.name);
     const std::string as = layout == TensorLayout{.kind = LayoutKind::Sliced} ? "" : ", " + to_string(layout);
-    attempt(
-        fmt::format("split({}, {}{})", sum.name, first, as),
-        split(workload_, sum.name,
-              scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first, layout));
+    attempt(fmt::format("split({}, {}{})", sum.name, first, as), split(workload_, sum.name, first, layout));
   }
 
   // Where groups are parts of the world.
@@ -128,7 +125,7 @@ class MoveSearch {
     for (const Operation& operation : workload_.operations) {
       const auto depends = [&](const std::string& operand) { return made.contains(operand); };
       if (std::ranges::none_of(operation.operands, depends)) continue;
-      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
+      if (is_product(operation.kind) ||
           (operation.kind >= Kind::ReduceAlong && operation.kind <= Kind::ScatterRows))
         return true;
       for (const std::string& operand : operation.operands)
@@ -258,8 +255,7 @@ class MoveSearch {
   bool can_be_fused(const Unit& unit) const {
     if (!unit.overlap.empty()) return false;
     const Kind kind = at(unit.operations[0]).kind;
-    return unit.operations.size() > 1 || kind == Kind::Pointwise || kind == Kind::ReduceTensor ||
-           kind == Kind::ReduceAlong ||
+    return unit.operations.size() > 1 || kind == Kind::Pointwise || is_reduction(kind) ||
            (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll &&
             kind != Kind::AllToAllV);
   }

@@ -15,8 +15,8 @@
 
 namespace chorale {
 
-OrError<Workload> split(const Workload& workload, const std::string& name, SplitPolicy policy,
-                        const std::string& first, TensorLayout layout) {
+OrError<Workload> split(const Workload& workload, const std::string& name, const std::string& first,
+                        TensorLayout layout) {
   const std::string where = "split " + name;
   const OrError<const Operation*> named = operation_for(workload, name, where);
   if (!named) return named.error();
@@ -25,11 +25,10 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
     return InputError(where, fmt::format("it is {}, and only AllReduce can be split", to_string(sum.kind)));
   if (auto error = check_alone(sum, where)) return *error;
   if (auto error = check_new_name(workload, first, where)) return *error;
-  const bool scatters = policy == SplitPolicy::ReduceScatterAllGather;
-  if (layout.kind != (scatters ? LayoutKind::Sliced : LayoutKind::Rooted))
-    return InputError(
-        where, fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
-        scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+  const bool scatters = layout.kind == LayoutKind::Sliced;
+  if (!scatters && layout.kind != LayoutKind::Rooted)
+    return InputError(where, fmt::format("neither ReduceScatter nor Reduce leaves {}", to_string(layout)),
+                      "use Sliced(flat), Sliced of a dimension, or Rooted of a rank");
   // Across groups there is AllReduce only, and a Reduce has no GROUP.
   if (sum.over == Scope::Across || (sum.over == Scope::Group && !scatters))
     return InputError(where, "it is of one level of two", "split what is not");

@@ -13,11 +13,9 @@
 
 namespace chorale {
 
-enum class SplitPolicy { ReduceScatterAllGather, ReduceBroadcast };
-
 // AllReduce `name` as a first part, named `first`, and a second one, which keeps the name, so that all that
-// reads it still does. `layout`: what the first part leaves, Sliced or Rooted.
-OrError<Workload> split(const Workload&, const std::string& name, SplitPolicy, const std::string& first,
+// reads it still does. `layout`: what the first part leaves, Sliced by a ReduceScatter or Rooted by a Reduce.
+OrError<Workload> split(const Workload&, const std::string& name, const std::string& first,
                         TensorLayout layout);
 // The inverse: an AllGather (Broadcast) whose only operand is a ReduceScatter (Reduce) that nothing else
 // reads.

@@ -32,10 +32,13 @@ TEST(SplitErrors, SayWhatIsWrongWithTheParts) {
       "split(s, part)", "split s: it is a scalar, which has no slices; Rooted(0)");
 }
 
-TEST(SplitErrors, SayThatAPolicyLeavesAnotherLayout) {
+TEST(SplitErrors, SayThatNoPartLeavesALayout) {
   const Workload sgd = parse_workload(kSgd, "test");
-  EXPECT_FALSE(split(sgd, "avg", SplitPolicy::ReduceScatterAllGather, "rs", {.kind = LayoutKind::Rooted}));
-  EXPECT_FALSE(split(sgd, "avg", SplitPolicy::ReduceBroadcast, "rs", {.kind = LayoutKind::Sliced}));
+  for (const LayoutKind kind : {LayoutKind::Replicated, LayoutKind::Local}) {
+    const OrError<Workload> split_so = split(sgd, "avg", "rs", {.kind = kind});
+    ASSERT_FALSE(split_so);
+    EXPECT_THAT(split_so.error().what(), testing::HasSubstr("neither ReduceScatter nor Reduce leaves"));
+  }
 }
 
 TEST(SplitErrors, SayThatItIsOverlappedAlready) {
@@ -182,20 +185,21 @@ TEST(ScriptErrors, SayLineColumnAndWhatWasExpected) {
       kSgd, "cut(avg)",
       "script:1:1: there is no transformation cut; split, join, shard, levels, reorder, asSlice, dead, "
       "fuse, overlap");
-  EXPECT_REFUSAL(kSgd, "split avg", "script:1:7: expected (, found 'a'; split(NAME, NEW)");
+  EXPECT_REFUSAL(kSgd, "split avg", "script:1:7: expected (, found 'avg'; split(NAME, NEW)");
   EXPECT_REFUSAL(kSgd, "\n  split(avg)", "script:2:12: expected , and another name, found ')'");
   EXPECT_REFUSAL(kSgd, "split(avg, rs", "script:1:14: expected ), found the end");
   EXPECT_REFUSAL(kSgd, "split(avg, rs, flat)", "script:1:16: there is no layout flat of parts");
   EXPECT_REFUSAL(kSgd, "split(avg, rs, Sliced(two))",
-                 "script:1:23: expected a dimension or flat, found \"two\"");
-  EXPECT_REFUSAL(kSgd, "split(avg, rs, Rooted())", "script:1:23: expected a rank, found \"\"");
+                 "script:1:23: expected a dimension or flat, found 'two'");
+  EXPECT_REFUSAL(kSgd, "split(avg, rs, Rooted())", "script:1:23: expected a rank, found ')'");
   EXPECT_REFUSAL(kSgd, "split(avg, rs, Rooted(99999999999))", "expected a rank");
   EXPECT_REFUSAL(kSgd, "reorder(avg, p_)", "script:1:12: expected ;, found ','");
   EXPECT_REFUSAL(kSgd, "reorder(avg; p_; a, b)", "script:1:19: expected ), found ','");
   EXPECT_REFUSAL(kSgd, "dead(avg) dead(p_)",
-                 "script:1:11: expected ; or a new line after a transformation, found 'd'");
+                 "script:1:11: expected ; or a new line after a transformation, found 'dead'");
   EXPECT_REFUSAL(kSgd, "(", "script:1:1: expected a transformation, found '('");
-  EXPECT_REFUSAL(kSgd, "dead(\x01)", "expected a name");
+  EXPECT_REFUSAL(kSgd, "dead(\x01)", "begins no word");
+  EXPECT_REFUSAL(kSgd, "dead(1)", "script:1:6: expected a name, found '1'; dead(NAME)");
 }
 
 // All of a script is read before any of it is applied, and names the file that it is of.

@@ -40,8 +40,8 @@ TEST(Split, OfAllReduceIsReduceScatterAndAllGatherUnderTheOldName) {
             "avg = AllGather(rs) Replicated\n"
             "p_ = Pointwise(p, lr, avg, WORLD) Replicated updates p\n"
             "return p_\n");
-  EXPECT_EQ(transformed(sgd, "split(avg, rs)"), *split(sgd, "avg", SplitPolicy::ReduceScatterAllGather, "rs",
-                                                       {.kind = LayoutKind::Sliced, .dim = 0}));
+  EXPECT_EQ(transformed(sgd, "split(avg, rs)"),
+            *split(sgd, "avg", "rs", {.kind = LayoutKind::Sliced, .dim = 0}));
 }
 
 TEST(Split, GivesTheLayoutThatIsAskedFor) {
