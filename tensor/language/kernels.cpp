@@ -133,8 +133,7 @@ class KernelCheck {
     bool found = false;
     for (const int index : members_) {
       const Operation& each = at(index);
-      const bool operand_counts =
-          is_after(each.kind) || each.kind == Kind::ReduceTensor || each.kind == Kind::ReduceAlong;
+      const bool operand_counts = is_after(each.kind) || is_reduction(each.kind);
       const TensorType& type = operand_counts ? operation(workload_, each.operands[0]).type : each.type;
       if (is_communication(each.kind)) return type;
       if (!found || elements(type) > elements(largest)) largest = type;
@@ -239,19 +238,29 @@ class KernelCheck {
   std::vector<Fault> faults_ = {};
 };
 
-// By what communicates. The order matters for a fused AllReduce alone, which has two.
+// The kind of operation that each kind of kernel is to its neighbours. In the order of KernelKind, of which
+// Single has none; kernel_kind() takes the first of those that it has.
+struct KernelRow {
+  KernelKind kind;
+  Kind acts_as;
+};
+constexpr KernelRow kKernels[] = {
+    {KernelKind::Single, Kind::Input},        {KernelKind::Computation, Kind::Pointwise},
+    {KernelKind::AllReduce, Kind::AllReduce}, {KernelKind::ReduceScatter, Kind::ReduceScatter},
+    {KernelKind::AllGather, Kind::AllGather}, {KernelKind::Reduce, Kind::Reduce},
+    {KernelKind::Broadcast, Kind::Broadcast}, {KernelKind::Send, Kind::Send},
+    {KernelKind::Scalars, Kind::AllReduce}};
+
+// By what communicates. Of a fused AllReduce there are two.
 KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operations) {
   const auto has = [&](Kind kind) {
     return std::ranges::any_of(operations,
                                [&](int index) { return workload.operations[index].kind == kind; });
   };
   if (has(Kind::AllReduce)) return KernelKind::Scalars;
-  if (has(Kind::ReduceScatter))
-    return has(Kind::AllGather) ? KernelKind::AllReduce : KernelKind::ReduceScatter;
-  if (has(Kind::AllGather)) return KernelKind::AllGather;
-  if (has(Kind::Reduce)) return KernelKind::Reduce;
-  if (has(Kind::Broadcast)) return KernelKind::Broadcast;
-  if (has(Kind::Send)) return KernelKind::Send;
+  if (has(Kind::ReduceScatter) && has(Kind::AllGather)) return KernelKind::AllReduce;
+  for (const KernelRow& row : kKernels)
+    if (is_communication(row.acts_as) && has(row.acts_as)) return row.kind;
   return KernelKind::Computation;
 }
 
@@ -281,13 +290,6 @@ std::vector<Fault> kernel_faults(const Workload& workload, const std::vector<int
   return KernelCheck(workload, operations).run();
 }
 
-std::string to_string(KernelKind kind) {
-  static constexpr const char* kNames[] = {"operation",           "fused computation", "fused AllReduce",
-                                           "fused ReduceScatter", "fused AllGather",   "fused Reduce",
-                                           "fused Broadcast",     "fused Send",        "sum of scalars"};
-  return kNames[static_cast<int>(kind)];
-}
-
 // Which units may be overlapped: each pair of neighbours hands over pieces, or one communication goes beside
 // computations that do not depend on it. A unit is looked at by the kind that it acts as, so a fused
 // AllGather may stand wherever an AllGather may.
@@ -296,30 +298,8 @@ namespace {
 
 // The kind that a unit is to its neighbours: that of its operation, or what a kernel acts as.
 OperationKind acts_as(const Workload& workload, const Unit& unit) {
-  switch (unit.kind) {
-    case KernelKind::Single:
-      return workload.operations[unit.operations.front()].kind;
-    case KernelKind::Computation:
-      return OperationKind::Pointwise;
-    case KernelKind::AllGather:
-      return OperationKind::AllGather;
-    case KernelKind::ReduceScatter:
-      return OperationKind::ReduceScatter;
-    case KernelKind::Send:
-      return OperationKind::Send;
-    case KernelKind::Reduce:
-      return OperationKind::Reduce;
-    case KernelKind::Broadcast:
-      return OperationKind::Broadcast;
-    case KernelKind::AllReduce:
-    case KernelKind::Scalars:
-      return OperationKind::AllReduce;
-  }
-  return OperationKind::Input;
-}
-
-bool is_product(OperationKind kind) {
-  return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
+  if (unit.kind == KernelKind::Single) return workload.operations[unit.operations.front()].kind;
+  return kKernels[static_cast<std::size_t>(unit.kind)].acts_as;
 }
 
 // A pair hands elements over as they are made: a product its rows to any collective, what comes whole from

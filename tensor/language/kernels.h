@@ -60,6 +60,4 @@ bool reads_from(const Workload&, const Unit& reader, const Unit& made);
 
 bool goes_beside(const Workload&, const std::vector<Unit>&);
 
-std::string to_string(KernelKind);  // "fused AllReduce"
-
 }  // namespace chorale

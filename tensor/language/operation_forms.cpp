@@ -1,8 +1,8 @@
 // The table is in the order of OperationKind, so that a row is found by its index.
 //
 // Kinds that texts do not call have rows too: inputs and constants without arguments, and pointwise
-// operations, whose expression is their text. What an argument means is in three switches, one for each
-// direction: a field is copied here, printed here, and read in parse_expression.cpp.
+// operations, whose expression is their text. What an argument means is in two switches, one for each
+// direction: a field is printed here, and read in parse_expression.cpp.
 #include "tensor/language/operation_forms.h"
 
 #include <fmt/format.h>
@@ -98,42 +98,6 @@ const std::vector<OperationForm>& forms() {
   return kForms;
 }
 
-// Only what the kind has arguments for is copied, so that a field that means nothing for it (a Send's
-// stride) cannot make two equal programs differ.
-void copy_field(const Operation& from, ArgumentKind argument, Operation& to) {
-  switch (argument) {
-    case Arg::Tensor:
-    case Arg::Tensors:
-      break;  // all operations have operands
-    case Arg::Reduction:
-      to.reduction = from.reduction;
-      break;
-    case Arg::Dimension:
-      to.dims = from.dims;
-      break;
-    case Arg::Shape:
-    case Arg::Begin:
-    case Arg::Length:
-      to.shape = from.shape;
-      break;
-    case Arg::Slices:
-    case Arg::Root:
-      to.layout = from.layout;
-      break;
-    case Arg::Group:
-    case Arg::Scope:
-      to.over = from.over;
-      break;
-    case Arg::Shift:
-      to.shift = from.shift;
-      break;
-    case Arg::Windows:
-      to.stride = from.stride;
-      to.padding = from.padding;
-      break;
-  }
-}
-
 // Dimensions, lengths and operands are taken one after the other, since a form may have several of each:
 // Transpose(x, 0, 1), Narrow(x, 0, 16, 8), ScatterRows(x, n, 64).
 class CallPrinter {
@@ -214,25 +178,24 @@ int operand_count(const OperationForm& form) {
 }
 
 // All kinds have a name, operands, a type, and may update an input or be in a kernel; a constant is in none.
+// A field that means nothing for the kind (a Send's stride) cannot make two equal programs differ.
 Operation with_fields_of_kind(const Operation& operation) {
-  Operation result{.kind = operation.kind,
-                   .name = operation.name,
-                   .operands = operation.operands,
-                   .type = operation.type,
-                   .updates = operation.updates,
-                   .kernel = operation.kernel,
-                   .overlap = operation.overlap};
-  if (operation.kind == Kind::Input) {
-    result.state = operation.state;
-    result.scattered = operation.scattered;
-  }
-  if (operation.kind == Kind::Pointwise) {
-    result.expression = operation.expression;
-    result.casts = operation.casts;
-  }
+  const std::vector<Argument>& arguments = form_of(operation.kind).arguments;
+  const auto has = [&](auto... kinds) {
+    return std::ranges::any_of(arguments,
+                               [&](const Argument& each) { return ((each.kind == kinds) || ...); });
+  };
+  Operation result = operation;
+  if (operation.kind != Kind::Input) result.state = result.scattered = false;
+  if (operation.kind != Kind::Pointwise) result.expression = {}, result.casts = false;
   if (is_constant(operation.kind)) result.kernel = result.overlap = "";
-  for (const Argument& argument : form_of(operation.kind).arguments)
-    copy_field(operation, argument.kind, result);
+  if (!has(Arg::Reduction)) result.reduction = ReduceOp::Sum;
+  if (!has(Arg::Dimension)) result.dims = {};
+  if (!has(Arg::Shape, Arg::Begin, Arg::Length)) result.shape = {};
+  if (!has(Arg::Slices, Arg::Root)) result.layout = {};
+  if (!has(Arg::Group, Arg::Scope)) result.over = Scope::World;
+  if (!has(Arg::Shift)) result.shift = 1;
+  if (!has(Arg::Windows)) result.stride = 1, result.padding = 0;
   return result;
 }
 

@@ -41,6 +41,14 @@ bool is_given(OperationKind kind) {
   return kind <= OperationKind::Size;
 }
 
+bool is_product(OperationKind kind) {
+  return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
+}
+
+bool is_reduction(OperationKind kind) {
+  return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
+}
+
 std::int64_t elements(const TensorType& type) {
   std::int64_t count = 1;
   for (const Extent& extent : type.shape) count *= extent.value;

@@ -149,6 +149,8 @@ bool is_communication(OperationKind);
 bool has_algorithm(OperationKind);  // a communication that is a collective: neither a Send nor an AllToAllV
 bool is_constant(OperationKind);    // RANK, GROUP, WORLD, a size
 bool is_given(OperationKind);       // an input, or a constant: nothing is done for it
+bool is_product(OperationKind);     // MatMul, Convolution
+bool is_reduction(OperationKind);   // of what a rank has: ReduceTensor, ReduceAlong
 
 // Elements of the whole tensor.
 std::int64_t elements(const TensorType&);

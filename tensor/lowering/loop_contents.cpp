@@ -86,10 +86,6 @@ std::vector<std::pair<std::size_t, std::size_t>> known_parts(const Expression& e
   return result;
 }
 
-bool is_fold(const Operation& op) {
-  return op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong;
-}
-
 class LoopReader {
  public:
   LoopReader(const Workload& workload, const std::vector<int>& operations, const LoopOptions& options,
@@ -261,7 +257,7 @@ class LoopReader {
   // An expression is computed in float or double (real_of), and rounded to the type of its result at once, as
   // if it had been stored.
   void statement(const Operation& op) {
-    if (is_fold(op)) {
+    if (is_reduction(op.kind)) {
       loop_.folds.push_back(&op);
       const std::string x = value(op.operands[0]);
       loop_.body +=
@@ -296,7 +292,7 @@ LoopContents loop_contents(const Workload& workload, const std::vector<int>& ope
 std::string part_of(const LoopContents& loop) {
   if (loop.options.sum != nullptr) return loop.around.part(loop.options.sum->name);
   const Operation& first = *loop.operations[0];
-  return loop.around.part(is_fold(first) ? first.operands[0] : first.name);
+  return loop.around.part(is_reduction(first.kind) ? first.operands[0] : first.name);
 }
 
 bool is_box(const LoopContents& loop) {

@@ -24,9 +24,7 @@ bool StepPrinter::is_exchange(const Stage& stage) const {
 }
 
 bool StepPrinter::is_product(const Stage& stage) const {
-  if (stage.kind != StageKind::Call) return false;
-  const OperationKind kind = workload_.operations[stage.operation].kind;
-  return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
+  return stage.kind == StageKind::Call && chorale::is_product(workload_.operations[stage.operation].kind);
 }
 
 // The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of

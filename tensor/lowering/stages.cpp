@@ -33,8 +33,7 @@ bool same_space(const TensorType& a, const TensorType& b) {
 
 // A reduction iterates over its operand, all else over its result.
 const TensorType& space_of(const Workload& workload, const Operation& op) {
-  const bool reduces = op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong;
-  return reduces ? operation(workload, op.operands[0]).type : op.type;
+  return is_reduction(op.kind) ? operation(workload, op.operands[0]).type : op.type;
 }
 
 namespace {
@@ -100,7 +99,7 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
         stored = stored || stage_of_[by.name] != stage;
       }
     }
-    if (op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong) stored = true;
+    if (is_reduction(op.kind)) stored = true;
     if (stage >= 0 && stages_[stage].goes_by_rows &&
         is_value_of_row(workload, place_of(op.name), stages_[stage].loop))
       stored = true;

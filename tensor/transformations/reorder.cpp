@@ -31,15 +31,11 @@
 namespace chorale {
 namespace {
 
-bool is_reduction(OperationKind kind) {
-  return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
-}
 bool moves_elements(OperationKind kind) {
   return kind >= OperationKind::Transpose && kind <= OperationKind::GatherRows;
 }
 bool can_be_sliced(OperationKind kind) {
-  return kind == OperationKind::Pointwise || kind == OperationKind::MatMul ||
-         kind == OperationKind::Convolution || is_reduction(kind) || moves_elements(kind) ||
+  return kind == OperationKind::Pointwise || is_product(kind) || is_reduction(kind) || moves_elements(kind) ||
          kind == OperationKind::Send;
 }
 

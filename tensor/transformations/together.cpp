@@ -249,9 +249,7 @@ OrError<Workload> overlap(const Workload& workload, const std::vector<std::strin
 namespace {
 
 bool is_free_computation(const Operation& operation) {
-  return is_alone(operation) &&
-         (operation.kind == OperationKind::Pointwise || operation.kind == OperationKind::ReduceTensor ||
-          operation.kind == OperationKind::ReduceAlong);
+  return is_alone(operation) && (operation.kind == OperationKind::Pointwise || is_reduction(operation.kind));
 }
 
 // The kernel with the operation in it.

@@ -205,9 +205,9 @@ class WorkCount {
     double& plain = wide ? work.double_flops : work.flops;
     const auto made = static_cast<double>(held_elements(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) plain += made * arithmetic(operation.expression);
-    if (operation.kind == Kind::ReduceTensor || operation.kind == Kind::ReduceAlong)
+    if (is_reduction(operation.kind))
       plain += static_cast<double>(held_elements(workload_, named_.at(operation.operands[0])->type, rank));
-    if (operation.kind != Kind::MatMul && operation.kind != Kind::Convolution) return;
+    if (!is_product(operation.kind)) return;
     double& products = is_short_type(element) ? work.product_flops : plain;
     products += 2 * made *
                 inner_length(workload_, operation, named_.at(operation.operands[0])->type,

@@ -242,7 +242,7 @@ int main_of(const Options& options) {
     batch.push_back(std::move(*program));
     const Workload& workload = batch.back().workload;
     for (const Unit& unit : units(workload)) {
-      ++kernels[to_string(unit.kind)];
+      ++kernels[name_of(unit.kind)];
       overlaps += unit.overlap.empty() ? 0 : 1;
     }
     slices +=

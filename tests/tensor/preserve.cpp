@@ -99,7 +99,7 @@ class Preservation {
  private:
   void count(const Workload& workload) {
     for (const Unit& unit : units(workload)) {
-      if (unit.kind != KernelKind::Single) ++tally_.kernels[to_string(unit.kind)];
+      if (unit.kind != KernelKind::Single) ++tally_.kernels[name_of(unit.kind)];
       tally_.overlaps += unit.overlap.empty() ? 0 : 1;
     }
     for (const Operation& op : workload.operations)

@@ -17,6 +17,13 @@
 
 namespace chorale::test {
 
+inline std::string name_of(KernelKind kind) {
+  static constexpr const char* kNames[] = {"operation",           "fused computation", "fused AllReduce",
+                                           "fused ReduceScatter", "fused AllGather",   "fused Reduce",
+                                           "fused Broadcast",     "fused Send",        "sum of scalars"};
+  return kNames[static_cast<int>(kind)];
+}
+
 struct RandomStep {
   std::string kind = {}, words = {};  // "split", "split(t3, n1, Sliced(0))"
   Workload result = {};
