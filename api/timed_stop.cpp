@@ -3,6 +3,8 @@
 // published may be called later than this object lives, so they share the flag.
 #include "api/timed_stop.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
@@ -10,11 +12,22 @@
 #include <system_error>
 
 namespace chorale {
+namespace {
 
-TimedStop::TimedStop(FrontierOptions& options)
-    : asked_(options.synthesis.limits.stop), limit_(options.time_limit) {
+clockid_t timer_of_this_thread() {
+  clockid_t timer = CLOCK_MONOTONIC;
+  pthread_getcpuclockid(pthread_self(), &timer);
+  return timer;
+}
+
+}  // namespace
+
+TimedStop::TimedStop(FrontierOptions& options, Clock clock)
+    : timer_(clock == Clock::Wall ? CLOCK_MONOTONIC : timer_of_this_thread()),
+      asked_(options.synthesis.limits.stop),
+      limit_(options.time_limit) {
   if (options.time_limit.count() < 0) return;
-  const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
+  const std::chrono::nanoseconds deadline = now() + options.time_limit;
   options.synthesis.limits.stop = over_.get();
   // The function that returns what was found may be called after this object is gone.
   if (options.publish)
@@ -35,18 +48,24 @@ void TimedStop::record_why(Result& result) const {
   result.limits.time_ms = limit_.count();
 }
 
-void TimedStop::watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline) {
+std::chrono::nanoseconds TimedStop::now() const {
+  timespec time = {};
+  clock_gettime(timer_, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+void TimedStop::watch(const std::stop_token& done, std::chrono::nanoseconds deadline) {
   constexpr std::chrono::milliseconds kOften{20};
   std::mutex mutex;
   std::condition_variable_any changed;
   std::unique_lock lock(mutex);
   while (!done.stop_requested()) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now >= deadline || (asked_ != nullptr && *asked_)) {
+    const std::chrono::nanoseconds left = deadline - now();
+    if (left.count() <= 0 || (asked_ != nullptr && *asked_)) {
       *over_ = true;
       return;
     }
-    changed.wait_until(lock, done, std::min(deadline, now + kOften), [] { return false; });
+    changed.wait_for(lock, done, std::min<std::chrono::nanoseconds>(left, kOften), [] { return false; });
   }
 }
 

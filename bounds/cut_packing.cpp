@@ -19,6 +19,7 @@
 #include "bounds/demand.h"
 #include "bounds/partition_climb.h"
 #include "graph/max_flow.h"
+#include "ir/work.h"
 
 namespace chorale {
 namespace {
@@ -75,6 +76,7 @@ class CutPacking {
       const LinearProgram program = this->program();
       const LpSolution next = solve(program, kCutIterations);
       work_ -= next.iterations * std::ssize(program.entries);
+      work_done() += next.iterations * std::ssize(program.entries);
       if (!next.optimal) break;
       outer_ = next.values;
       drop_idle(next.duals);

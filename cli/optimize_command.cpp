@@ -35,7 +35,7 @@ struct OptimizeCommand {
   QuestionSettings question = {};  // without a collective: the usual ones
   OptimizeQuestion asked = {};     // sizes, baselines, searches side by side
   std::string log = {};            // what was measured
-  // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestOptimize.
+  // Of each collective; -1: until the search ends by itself, or by kUsualEffort or kLongestOptimize.
   std::chrono::milliseconds search_time{-1};
   std::string directory = {};  // where to write the result, the page and a program, if anywhere
   std::optional<Target> target = Target::Mpi;  // none: the preload library
@@ -204,13 +204,13 @@ class Work : public std::enable_shared_from_this<Work> {
     return optimize(machine_, collective, asked);
   }
 
-  // An even share of what is left of the command's time.
+  // An even share of what is left of the command's time; none if negative.
   std::chrono::milliseconds budget(int left) const {
-    const std::chrono::milliseconds all = supervisor_.time_left();
-    const std::chrono::milliseconds most =
-        command_.search_time.count() < 0 ? kLongestOptimize : command_.search_time;
+    const std::chrono::milliseconds all = supervisor_.time_left(), most = command_.search_time;
+    if (all.count() < 0) return most;
     // A tenth is left for the report and its files; the rest includes the timing of points.
-    return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
+    const std::chrono::milliseconds share = all * 9 / 10 / left;
+    return most.count() < 0 ? share : std::min(most, share);
   }
 
   // What is reported where a limit ends the command: the answers so far, and what was found of the next.
@@ -354,8 +354,13 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
   baselines(sub, options->asked.baselines);
-  duration(sub, "--search-time", options->search_time,
-           "Search each collective for all of T (30s, or less where the search ends by itself)");
+  duration(
+      sub, "--search-time", options->search_time,
+      "Search each collective for all of T (until the effort is spent, and 30s of processor time at most)");
+  integer(
+      sub, "--effort", options->asked.search.effort, 1, kMostEffort, "N",
+      "Search each collective by N million steps of work, some 10 ms each; the answer is the same however "
+      "busy the machine is (1000, or no limit with --search-time)");
   destination(sub, *options);
   file_to_write(sub, "--json", options->json, "Write the table there");
   file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");

@@ -17,6 +17,8 @@
 #include <cassert>
 #include <utility>
 
+#include "ir/work.h"
+
 namespace chorale {
 
 int MaxFlow::add_arc(int from, int to, std::int64_t capacity) {
@@ -62,11 +64,13 @@ void MaxFlow::widen(int arc, std::int64_t capacity) {
 
 std::int64_t MaxFlow::run_on() {
   std::int64_t flow = 0;
+  const long long before = work_;
   while (find_levels(sink_)) {
     // Within a phase, an arc that was found of no use stays so: each node remembers where it stopped (at_).
     at_.assign(first_.begin(), first_.end() - 1);
     while (const std::int64_t pushed = push(source_, sink_, kUnbounded)) flow += pushed;
   }
+  work_done() += work_ - before;
   return flow;
 }
 

@@ -71,6 +71,7 @@ constexpr Named<Stopped> kEndings[] = {{Stopped::No, ""},
                                        {Stopped::SizeLimit, "size limit"},
                                        {Stopped::NotExpressible, "not expressible"},
                                        {Stopped::ChunkCounts, "chunk counts"},
+                                       {Stopped::Effort, "effort"},
                                        {Stopped::Unchecked, "refutations not checked"}};
 
 }  // namespace

@@ -264,8 +264,8 @@ enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a basel
 // expressible: the open questions are about k-synchronous schedules alone, and formulas are about all
 // schedules; or about routes that were not chosen (Topology::underlay), and formulas are about links. Chunk
 // counts: the question is about any chunk count, not all was decided, and a solver was asked about the
-// smallest counts only. Unchecked: it was complete by refutations that were left out, since they have not
-// been checked (jobs/library.h).
+// smallest counts only. Effort: the work that was asked for is done. Unchecked: it was complete by
+// refutations that were left out, since they have not been checked (jobs/library.h).
 enum class Stopped {
   No,
   Interrupted,
@@ -275,6 +275,7 @@ enum class Stopped {
   SizeLimit,
   NotExpressible,
   ChunkCounts,
+  Effort,
   Unchecked
 };
 

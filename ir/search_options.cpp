@@ -121,6 +121,15 @@ std::span<const OptionRow<FrontierOptions>> frontier_rows() {
       {{"min_chunks", "--min-chunks", "C", "Cut a block into at least C chunks ({})", OptionKind::Integer, 1,
         kMostChunks},
        member<O, &O::min_chunks>()},
+      {{.name = "effort",
+        .option = "--effort",
+        .value = "N",
+        .help =
+            "End after N million steps of work, some 10 ms each: a limit that is the same on every machine, "
+            "however busy",
+        .most = kMostEffort,
+        .unlimited = -1},
+       member<O, &O::effort>()},
       // k-synchronous schedules (Cai et al. 2021): rounds <= steps + k.
       {{.name = "k",
         .option = "--k",

@@ -70,15 +70,22 @@ struct Progress {
   double seconds = 0;
 };
 
+class Machine;
+
 struct FrontierOptions {
-  int min_chunks = 1;                             // cut each block into at least this many
-  int max_chunks = kAnyChunks;                    // and at most this many; by default as many as pay
-  int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
-  int max_steps = kAnySteps;                      // only these steps and fewer
-  std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative
+  int min_chunks = 1;                        // cut each block into at least this many
+  int max_chunks = kAnyChunks;               // and at most this many; by default as many as pay
+  int extra_rounds = kAnyRounds;             // only rounds <= steps + this (k-synchronous)
+  int max_steps = kAnySteps;                 // only these steps and fewer
+  std::chrono::milliseconds time_limit{-1};  // for the whole search, none if negative
+  // Work after which the search ends, in millions of links examined and sends scheduled, some 10 ms each;
+  // none if negative. On a machine without the slowest links as much is done before.
+  std::int64_t effort = -1;
   std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only reported in the result
   // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
   std::vector<Point> known = {};
+  // Returns those to begin with on a machine without the slowest links; null: none.
+  std::function<std::vector<Point>(const Machine&)> known_on = {};
   // Time of a point for a block of `block_bytes`, for machines whose links differ: the frontier counts steps
   // as if all links had the worst latency. With it, a point that others dominate in steps and rounds is kept
   // if it is the fastest at some size.
@@ -103,6 +110,7 @@ Space searched_space(const FrontierOptions&);
 // More chunks per block than any network could fill; beyond, formulas do not fit into memory anyway.
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;
+inline constexpr std::int64_t kMostEffort = 1'000'000'000;
 
 // Returns the options of every search, and those that only a search for the whole frontier has. A new option
 // is a member and a row.

@@ -42,6 +42,13 @@ void put(const Point& kept, Result& result) {
   if (std::ranges::none_of(result.points, same)) result.points.push_back(kept);
 }
 
+std::vector<Point> points_of(const std::vector<TimedBaseline>& baselines) {
+  std::vector<Point> points;
+  for (const TimedBaseline& each : baselines)
+    points.insert(points.end(), each.points.begin(), each.points.end());
+  return points;
+}
+
 // Sends of a point that is timed in any case: a tenth of a second.
 constexpr long long kMostSendsOnceStopped = 5'000;
 
@@ -76,12 +83,7 @@ class Table {
                                       fastest_algorithm(size).times.us[size])
                              .value_or(MachinePart()));
   }
-  std::vector<Point> baseline_points() const {
-    std::vector<Point> points;
-    for (const TimedBaseline& each : baselines_)
-      points.insert(points.end(), each.points.begin(), each.points.end());
-    return points;
-  }
+  std::vector<Point> baseline_points() const { return points_of(baselines_); }
 
   // Short points are timed after a stop as well: without any time a size would have no row.
   double us(const Point& point, double block_bytes, const std::atomic<bool>* stop) {
@@ -302,7 +304,12 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   const auto kept = std::make_shared<Table>(machine, collective, question);
   Table& table = *kept;
   FrontierOptions search = question.search;
-  const TimedStop end(search);
+  // A search that nobody limits is cut by the time that it has on the processor: on a busy machine, too, its
+  // effort ends it.
+  const bool is_unlimited = search.time_limit.count() < 0 && search.effort < 0;
+  const auto timer = is_unlimited ? TimedStop::Clock::ThisThread : TimedStop::Clock::Wall;
+  if (is_unlimited) search.time_limit = kLongestOptimize;
+  const TimedStop end(search, timer);
   const std::atomic<bool>* const stop = search.synthesis.limits.stop;
   const bool is_limited = search.time_limit.count() >= 0;
   const std::chrono::milliseconds limit = search.time_limit;
@@ -310,25 +317,32 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   // after 9/10, of everything at the limit. Each TimedStop replaces the flag of `search` and obeys the one
   // before.
   if (is_limited) search.time_limit = limit * 9 / 10;
-  const TimedStop end_of_timing(search);
+  const TimedStop end_of_timing(search, timer);
   search.timing_stop = search.synthesis.limits.stop;
   if (is_limited) search.time_limit = limit * 4 / 5;
-  const TimedStop end_of_search(search);
+  const TimedStop end_of_search(search, timer);
   // A search without a limit ends when its constructions are done; the flag still ends it after 4/5.
-  if (!question.uses_all_time) search.time_limit = std::chrono::milliseconds(-1);
+  if (!question.uses_all_time) {
+    search.time_limit = std::chrono::milliseconds(-1);
+    if (search.effort < 0) search.effort = kUsualEffort;
+  }
   search.sizes = {table.blocks().begin(), table.blocks().end()};
   // By the caller's stop and not the limit of the search, in which this takes no part.
   table.begin_with(timed_baselines(machine, collective, question.baselines, table.blocks(),
                                    question.search.synthesis.limits.stop, question.time));
   search.known = table.baseline_points();
-  if (question.time == TimeModel::Events) {
-    // What is cut is what is tried last; the search needs its time, too.
-    FrontierOptions first = search;
-    if (is_limited) first.time_limit = limit / 4;
-    const TimedStop end_of_events(first);
-    for (Point& point : points_by_events(machine, collective, first))
-      search.known.push_back(std::move(point));
-  }
+  const auto add_events = [&](const Machine& on, std::vector<Point>& points) {
+    if (question.time != TimeModel::Events) return;
+    for (Point& point : points_by_events(on, collective, search)) points.push_back(std::move(point));
+  };
+  add_events(machine, search.known);
+  search.known_on = [&](const Machine& fewer) {
+    std::vector<Point> points =
+        points_of(timed_baselines(fewer, collective, question.baselines, table.blocks(),
+                                  question.search.synthesis.limits.stop, question.time));
+    add_events(fewer, points);
+    return points;
+  };
   if (question.time == TimeModel::Events || !machine.once(have_equal_rates))
     search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
       return kept->us(point, bytes, timing);

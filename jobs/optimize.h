@@ -111,7 +111,9 @@ bool is_proven(const Optimized&);
 // per chunk; in time not, since ...: at 1 MiB 1.0 % of the bound".
 std::string search_in_words(const Optimized&);
 
-// Of a search for which nobody sets a time.
+// Of a search for which nobody sets a limit: the effort that ends it, and the time of its thread on the
+// processor that cuts it.
+inline constexpr std::int64_t kUsualEffort = 1'000;
 inline constexpr std::chrono::milliseconds kLongestOptimize{30'000};
 
 struct OptimizeQuestion {
@@ -124,8 +126,8 @@ struct OptimizeQuestion {
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer at any limit. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};
-  // The search goes on with more chunk counts until the time limit; else it ends when its constructions and
-  // its smallest chunk counts are done, as one without a limit.
+  // The search goes on with more chunk counts until the time limit; else it ends when its effort is spent
+  // (kUsualEffort if none is given), or its constructions and its smallest chunk counts are done.
   bool uses_all_time = false;
   // Called from a thread of its own, while the search goes on, whenever some size has a shorter time or a
   // higher bound.

@@ -97,6 +97,8 @@ std::string search_in_words(const Optimized& answer) {
   }
   if (result.stopped == Stopped::ChunkCounts)
     return "ended, and not all rows are proven; --search-time tries more chunk counts";
+  if (result.stopped == Stopped::Effort)
+    return "its effort is spent, and not all rows are proven; a larger --effort tries more";
   return fmt::format("{}; more time may find better",
                      result.stopped == Stopped::No ? "ended" : name_of(result.stopped));
 }

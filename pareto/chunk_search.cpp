@@ -23,6 +23,7 @@
 
 #include "bounds/lower_bounds.h"
 #include "construct/more_steps.h"
+#include "ir/work.h"
 #include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
 
@@ -38,6 +39,16 @@ using std::chrono::steady_clock;
 constexpr int kMostStepsAsked = 24;
 // It is asked to save questions, so it may not take longer than they; with this the grid is proven as before.
 constexpr std::int64_t kMostConflictsAsked = 10'000;
+// Work units of effort, and of a conflict: some 50 us on the machines of the grid.
+constexpr long long kWorkOfEffort = 1'000'000;
+constexpr long long kWorkOfConflict = 5'000;
+// The conflicts of all questions of a chunk count are those of so many.
+constexpr int kQuestionsOfAll = 4;
+
+// None if negative.
+std::int64_t fewer(std::int64_t a, std::int64_t b) {
+  return a < 0 ? b : b < 0 ? a : std::min(a, b);
+}
 
 class ChunkSearch {
  public:
@@ -119,7 +130,7 @@ class ChunkSearch {
   }
 
   bool over() {
-    if (question_.conflicts >= 0 && result_.conflicts > 4 * question_.conflicts) {
+    if (question_.conflicts >= 0 && result_.conflicts > kQuestionsOfAll * question_.conflicts) {
       result_.given_up.insert(Stopped::ConflictLimit);
       return true;
     }
@@ -224,23 +235,27 @@ class ChunkSearch {
     }
   }
 
+  // Of a question; none if negative.
+  std::int64_t most_conflicts() const {
+    return fewer(options_.synthesis.limits.conflicts, question_.conflicts);
+  }
+
   // Sat: true, and a point of at most `steps` steps and `rounds` rounds is known. Unsat: false, claimed.
   // Unknown: false, noted.
   bool ask(int steps, int rounds, bool keep = true) {
     asked_ = {.steps = steps, .rounds = rounds};
-    std::int64_t conflicts = fewer(options_.synthesis.limits.conflicts, question_.conflicts);
+    std::int64_t conflicts = most_conflicts();
     if (!keep) conflicts = fewer(conflicts, kMostConflictsAsked);
     return answered(std::to_string(steps) + " steps, " + std::to_string(rounds) + " rounds", keep,
                     [&](InstanceSolver& solver) { return solver.ask(asked_, clock_.next(), conflicts); });
   }
 
-  // None if negative.
-  static std::int64_t fewer(std::int64_t a, std::int64_t b) { return a < 0 ? b : b < 0 ? a : std::min(a, b); }
-
   bool ask_any_rounds(int steps) {
     asked_ = {.steps = steps, .rounds = kAnyRounds};
     return answered(std::to_string(steps) + " steps, any number of rounds", true,
-                    [&](InstanceSolver& solver) { return solver.ask_any_rounds(steps, clock_.next()); });
+                    [&](InstanceSolver& solver) {
+                      return solver.ask_any_rounds(steps, clock_.next(), most_conflicts());
+                    });
   }
 
   template <class Question>
@@ -264,6 +279,7 @@ class ChunkSearch {
     Answer answer = question(*solver_);
     const double seconds = duration_cast<milliseconds>(steady_clock::now() - before).count() / 1000.0;
     result_.conflicts += answer.conflicts;
+    work_done() += answer.conflicts * kWorkOfConflict;
     last_ = answer.verdict;
     if (answer.verdict == Verdict::Unknown && keep) give_up(answer);
     if (answer.claim) {
@@ -281,8 +297,7 @@ class ChunkSearch {
   void give_up(const Answer& answer) {
     Stopped why = clock_.why_stopped();
     if (why == Stopped::No && answer.too_large) why = Stopped::SizeLimit;
-    if (why == Stopped::No && fewer(options_.synthesis.limits.conflicts, question_.conflicts) >= 0)
-      why = Stopped::ConflictLimit;
+    if (why == Stopped::No && most_conflicts() >= 0) why = Stopped::ConflictLimit;
     if (why == Stopped::No) why = options_.time_limit.count() >= 0 ? Stopped::TimeLimit : Stopped::SizeLimit;
     result_.given_up.insert(why);
   }
@@ -356,7 +371,13 @@ double SearchClock::seconds() const {
 Stopped SearchClock::why_stopped() const {
   return deadline_.interrupted() ? Stopped::Interrupted
          : deadline_.passed()    ? Stopped::TimeLimit
+         : left() == 0           ? Stopped::Effort
                                  : Stopped::No;
+}
+
+std::optional<long long> SearchClock::left_of(long long spent) const {
+  if (options_.effort < 0) return std::nullopt;
+  return std::max(0LL, options_.effort * kWorkOfEffort - spent);
 }
 
 ChunkFrontier search_chunks(const ChunkQuestion& question, const FrontierOptions& options,
@@ -426,14 +447,20 @@ class CountSearch {
       const ParetoSet known = found_.frontier();
       const std::vector<Claim> claims = found_.claims();
       std::vector<std::function<void()>> tasks;
+      // Of all tasks alike, so that their answers do not depend on how many are done at once.
+      const auto counts = static_cast<long long>(kinds.size()) * std::max(1, most - space_.min_chunks + 1);
+      conflicts_left_ = clock_.left().value_or(-1);
+      if (conflicts_left_ >= 0) conflicts_left_ /= counts * kWorkOfConflict * kQuestionsOfAll;
       for (int chunks = space_.min_chunks; chunks <= most; ++chunks)
         for (const CollectiveKind kind : kinds) {
           ParetoSet to_beat = kind == asked_.kind ? known : found_.phase(kind, chunks);
           tasks.push_back([=, this, to_beat = std::move(to_beat)] {
-            if (!clock_.over()) solve(kind, chunks, to_beat, claims);
+            if (!clock_.over()) work_ += count_work([&] { solve(kind, chunks, to_beat, claims); });
           });
         }
+      work_ = 0;
       side_by_side(tasks, options_.jobs);
+      clock_.spend(work_);
     };
     if (found_.is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
     solve_counts({asked_.kind});
@@ -447,10 +474,13 @@ class CountSearch {
                            .space = space_,
                            .most_rounds = [&](int steps) { return rounds_to_beat(to_beat, steps, chunks); },
                            .claims = claims,
-                           .conflicts = conflicts_,
+                           .conflicts = fewer(conflicts_, conflicts_left_),
                            .found = [&](const SharedPoint& point) { found_.put(kind, point); },
                            .claimed = [&](const Claim& claim) { found_.put(claim); }};
-    const ChunkFrontier found = search_chunks(question, options_, clock_);
+    ChunkFrontier found = search_chunks(question, options_, clock_);
+    if (conflicts_left_ >= 0 && question.conflicts == conflicts_left_ &&
+        found.given_up.erase(Stopped::ConflictLimit) > 0)
+      found.given_up.insert(Stopped::Effort);
     if (last_) found_.give_up(found.given_up);
     if (space_.extra_rounds != kAnyRounds) solve_restricted(question, kind, found);
   }
@@ -488,6 +518,8 @@ class CountSearch {
   }
 
   const std::int64_t conflicts_;
+  std::int64_t conflicts_left_ = -1;  // of a question, by what is left of the effort; none if negative
+  std::atomic<long long> work_ = 0;
   const bool last_;
   Findings& found_;
   FrontierOptions& options_;

@@ -23,19 +23,32 @@ namespace chorale {
 class SearchClock {
  public:
   explicit SearchClock(const FrontierOptions&);
+  // Counts work against the effort that is asked for: by one thread, while no other asks.
+  void spend(long long work) { spent_ += work; }
+  // The same of what is made for its time alone, for which there is as much again: machines of equal links
+  // need none of it, and one link more must not take from what is found on them.
+  void spend_on_times(long long work) { spent_on_times_ += work; }
+  // Returns what is left of the effort; none if there is no limit.
+  std::optional<long long> left() const { return left_of(spent_); }
+  std::optional<long long> left_for_times() const { return left_of(spent_on_times_); }
   // Returns the end of the next question.
   Deadline next() const { return deadline_.or_in(options_.synthesis.limits.time); }
   bool over() const { return why_stopped() != Stopped::No; }
+  // By time or a caller, and not by the effort, which another thread may be spending.
+  bool is_cut() const { return deadline_.over(); }
   Stopped why_stopped() const;  // No while it goes on
   void report(const std::string& doing);
   void found_point() { ++points_; }
   double seconds() const;
 
  private:
+  std::optional<long long> left_of(long long spent) const;
+
   const FrontierOptions& options_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const Deadline deadline_;
   std::atomic<int> points_ = 0;
+  long long spent_ = 0, spent_on_times_ = 0;
 };
 
 struct ChunkFrontier {
@@ -83,7 +96,8 @@ BudgetAnswer search_budget(const ChunkQuestion&, std::optional<int> steps, std::
 // Chunk counts from the least that is asked for up to `most`, side by side, with `conflicts` conflicts per
 // question (none if negative); points and claims are put into `found`, and, in the `last` search, why
 // questions were left open. The direct search of an AllReduce comes after its phases, since what they are
-// composed to is what it has to beat.
+// composed to is what it has to beat. What is done is counted as work; what is left of the effort limits
+// conflicts, too.
 void search_counts(int most, std::int64_t conflicts, bool last, Findings& found, FrontierOptions& options,
                    SearchClock&);
 

@@ -411,7 +411,7 @@ Claim InstanceSolver::kept(Claim claim, const Formula& formula, const Refutation
 // Chunk after chunk, and each kind of chunk once: chunks with the same contributors and destinations have the
 // same schedules, and where rounds do not matter they may all be in one. One kind that has none refutes the
 // whole.
-Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
+Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline, std::int64_t conflicts) {
   deadline_ = deadline;
   conflicts_ = 0;
   if (!solved_.collective.combining) return {};
@@ -423,7 +423,7 @@ Answer InstanceSolver::ask_any_rounds(int steps, const Deadline& deadline) {
     const ChunkSpec& spec = collective_.chunks[c];
     const auto [at, fresh] = known.try_emplace({spec.pre, spec.post});
     if (fresh) {
-      const std::optional<SolveLimits> limits = deadline_.limits(options_.limits.conflicts);
+      const std::optional<SolveLimits> limits = deadline_.limits(conflicts);
       if (!limits) return {.conflicts = conflicts_};
       const InstanceEncoding encoding(topology_, only(collective_, c), budget);
       const Formula formula = with_units(encoding, budget);

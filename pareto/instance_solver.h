@@ -44,7 +44,7 @@ class InstanceSolver {
   // do not determine: a rank adds up what it gets, and cannot separate what was added too soon. Without a
   // limit on rounds the chunks are independent, so each kind of chunk is a small question of its own. Other
   // collectives always have a schedule if `steps` is at least the hops of their farthest chunk: Unknown.
-  Answer ask_any_rounds(int steps, const Deadline&);
+  Answer ask_any_rounds(int steps, const Deadline&, std::int64_t conflicts);
 
  private:
   struct Formulation;  // an encoding, of the question or a restriction of it, and its solver

@@ -37,6 +37,7 @@
 #include "graph/fewer_links.h"
 #include "ir/error.h"
 #include "ir/frontier.h"
+#include "ir/work.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
 #include "pareto/instance_solver.h"
@@ -72,6 +73,7 @@ constexpr std::int64_t kLittleConflicts = 500;
 // Sends whose times are found out before the rest: a tenth of a second and one, about.
 constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
 constexpr double kAnyTimed = std::numeric_limits<double>::infinity();
+constexpr double kWorkOfTimedSend = 100;
 // Chunks times ranks times links of a machine whose trees are weighed: half a second or so.
 constexpr double kMostOfTrees = 3e8;
 // Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
@@ -89,8 +91,10 @@ constexpr long long kCutWork = 500'000'000;
 
 class FrontierSearch {
  public:
-  FrontierSearch(const Machine& machine, const Collective& asked, const FrontierOptions& options)
+  FrontierSearch(const Machine& machine, const Collective& asked, const FrontierOptions& options,
+                 bool is_whole = true)
       : options_(options),
+        is_whole_(is_whole),
         found_(std::make_shared<Findings>(machine, asked, options)),
         clock_(options_),
         machine_(machine),
@@ -112,15 +116,11 @@ class FrontierSearch {
 
   Result run() {
     static constexpr std::array kAttempts = {
-        &FrontierSearch::bound_by_packings, &FrontierSearch::close_little,    &FrontierSearch::construct_more,
-        &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
-        &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
-    begin();
-    begin_with_fewer_links();
-    for (const auto attempt : kAttempts) {
-      if (is_done()) break;
-      make(attempt);
-    }
+        &FrontierSearch::begin,          &FrontierSearch::bound_by_packings, &FrontierSearch::close_little,
+        &FrontierSearch::construct_more, &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully,
+        &FrontierSearch::bound_steps,    &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
+    begin_at_once();
+    for (const auto attempt : kAttempts) make(attempt);
     end();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
@@ -135,21 +135,26 @@ class FrontierSearch {
     std::set<std::tuple<int, int, int, std::string>> taken = {};
   };
 
-  // Only where times are steps and rounds is nothing faster than what is complete in these.
-  bool is_done() const {
-    return clock_.over() ||
-           (found_->complete() && (!options_.us || std::ranges::all_of(others_, [](const auto& each) {
-              return each.search->found_->complete();
-            })));
-  }
+  bool is_done() const { return clock_.over() || found_->complete(); }
+  // Others have their own effort.
+  bool is_closed() const { return clock_.is_cut() || found_->complete(); }
 
+  // What a machine of fewer links finds by so much work is known before this one does as much: with more
+  // links no answer is worse. Only where times are steps and rounds is nothing faster than what is complete
+  // in these.
   void make(Attempt attempt) {
-    if (!found_->complete()) (this->*attempt)();
-    for (WithFewerLinks& each : others_)
-      if (!is_done() && !each.search->found_->complete()) {
-        (each.search.get()->*attempt)();
-        take_from(each);
-      }
+    const bool own_first = !options_.us;
+    if (own_first) make_own(attempt);
+    for (WithFewerLinks& each : others_) {
+      if (own_first && is_closed()) return;
+      each.search->make_own(attempt);
+      const ParetoSet frontier = each.search->found_->frontier();
+      for (const SharedPoint& point : frontier.points()) take_from(each, *point);
+    }
+    if (!own_first) make_own(attempt);
+  }
+  void make_own(Attempt attempt) {
+    if (attempt == &FrontierSearch::begin || !is_done()) (this->*attempt)();
   }
 
   // What is the fastest at a size alone is taken at the end: before, it depends on what has been timed.
@@ -157,33 +162,29 @@ class FrontierSearch {
     for (WithFewerLinks& each : others_) {
       each.search->end();
       each.search->found_->time(kAnyTimed);
+      each.taken.clear();
       for (const Point& point : each.search->found_->so_far(Stopped::No, 0).points) take_from(each, point);
     }
     // What is complete in steps and rounds may have faster schedules of as many.
     if (ours() && options_.us && !are_composed_ && !clock_.over()) take_fast(true);
-    if (mirrored_bounds_.valid()) mirrored_bounds_.get();
+    await_bounds();
   }
 
   void begin_with_fewer_links() {
-    if (!ours() || topology_.underlay || clock_.over() || (found_->complete() && !options_.us)) return;
+    if (!is_whole_ || !ours() || topology_.underlay || (options_.us ? !is_soon_examined() : is_closed()))
+      return;
     for (const FewerLinks& fewer : machine_.once(machines_of_fewer_links)) {
-      if (clock_.over()) return;
       FrontierOptions options = options_;
-      options.known.clear();
+      options.known = options_.known_on ? options_.known_on(fewer.machine) : std::vector<Point>();
       options.publish = {};
       if (options_.us)
         options.us = [this, fewer](const Point& point, double bytes) {
           return options_.us(on_whole(point, fewer, topology_, found_->question().collective, false), bytes);
         };
-      auto search = std::make_unique<FrontierSearch>(fewer.machine, asked_, options);
-      search->begin();
-      take_from(others_.emplace_back(fewer, std::move(search)));
+      auto search = std::make_unique<FrontierSearch>(fewer.machine, asked_, options, false);
+      search->begin_at_once();
+      others_.push_back({fewer, std::move(search)});
     }
-  }
-
-  void take_from(WithFewerLinks& other) {
-    const ParetoSet frontier = other.search->found_->frontier();
-    for (const SharedPoint& point : frontier.points()) take_from(other, *point);
   }
 
   // Where a time is steps and rounds, a chunk of a machine of fewer links is as many as a unit there has.
@@ -195,27 +196,37 @@ class FrontierSearch {
     put_inside(on_whole(point, other.fewer, topology_, asked_, finer));
   }
 
-  void begin() {
+  // What is there at any limit.
+  void begin_at_once() {
     take_known();
     take_catalogue();
-    take_quickest_over_fast_links();
+    if (options_.us) begin_with_fewer_links();
     if (options_.publish)
       options_.publish([found = found_, started = started_] {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
         return found->so_far(Stopped::TimeLimit, seconds.count());
       });
+  }
+
+  void begin() {
     take_rest_of_catalogue();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
-    std::future<void> bounded;
     const auto begin_bounds = [this](bool mirrored) {
-      if (!options_.synthesis.use_bounds) return std::future<void>();
-      return std::async(std::launch::async, [this, mirrored] { bound_all(mirrored); });
+      if (options_.synthesis.use_bounds)
+        bounds_ = std::async(std::launch::async,
+                             [this, mirrored] { return count_work([&] { bound_all(mirrored); }); });
     };
-    bounded = begin_bounds(false);
+    begin_bounds(false);
     construct_quickly();
-    if (bounded.valid()) bounded.get();
-    mirrored_bounds_ = begin_bounds(true);
-    if (mirrored_bounds_.valid() && is_soon_examined()) mirrored_bounds_.get();
+    await_bounds();
+    begin_bounds(true);
+    if (is_soon_examined()) await_bounds();
+    if (!options_.us) begin_with_fewer_links();
+  }
+
+  // Before what depends on them.
+  void await_bounds() {
+    if (bounds_.valid()) clock_.spend(bounds_.get());
   }
 
   // Another engine than ours is asked for comparison: it is not helped.
@@ -237,14 +248,14 @@ class FrontierSearch {
       for (const CollectiveKind kind : kinds_)
         if (point.cost.chunks >= space_.min_chunks && point.cost.chunks <= space_.max_chunks &&
             point.collective == of_kind(asked_, kind, point.cost.chunks))
-          put(kind, point);
+          begin_with(kind, point, false);
   }
 
   // Of rates to beat it is none: what the engine finds is the same without.
-  void begin_with(CollectiveKind kind, Point point) {
+  void begin_with(CollectiveKind kind, Point point, bool verified = true) {
     if (kind == asked_.kind && !lies_within(found_->question(), point)) return;
     clock_.found_point();
-    found_->put(kind, std::make_shared<const Point>(std::move(point)), true);
+    found_->put(kind, std::make_shared<const Point>(std::move(point)), verified);
   }
 
   // What a user has without a search is there before anything is searched, at any limit: the baselines,
@@ -313,16 +324,6 @@ class FrontierSearch {
         begin_with(kind, std::move(point));
   }
 
-  // And over the fast links alone, on which baselines may not be possible: at any limit what a machine has
-  // more than another makes no answer worse.
-  void take_quickest_over_fast_links() {
-    if (!ours() || topology_.underlay || !is_soon_examined()) return;
-    const Collective least = of_kind(asked_, asked_.kind, space_.min_chunks);
-    for (const FewerLinks& fewer : machine_.once(machines_of_fewer_links))
-      for (const Point& point : quick_incumbents(fewer.machine, least, space_.extra_rounds))
-        begin_with(asked_.kind, on_whole(point, fewer, topology_, asked_, !options_.us));
-  }
-
   // On its own mirror a machine has the schedules of sums from those of copies.
   bool is_mirrored(CollectiveKind kind) const { return mirror_ && kind == CollectiveKind::ReduceScatter; }
   bool is_mirrored_phase(CollectiveKind kind) const { return is_mirrored(kind) && kind != asked_.kind; }
@@ -331,7 +332,7 @@ class FrontierSearch {
   // first. Of what is constructed, or of what is not.
   void bound_all(bool mirrored) {
     for (const CollectiveKind kind : kinds_) {
-      if (clock_.over()) return;
+      if (clock_.is_cut()) return;
       if (is_mirrored_phase(kind) != mirrored) continue;
       const Collective one = of_kind(asked_, kind, 1);
       const std::vector<Claim> claims =
@@ -383,7 +384,8 @@ class FrontierSearch {
       if (!less(found_->rate_bound(asked_.kind), found) || !less(found_->rate_bound(kind), found)) return;
       if (!priced_.insert({kind, steps, cut_work}).second) continue;
       if (!bounds) bounds.emplace(topology_, of, options_.synthesis.limits.stop);
-      const Claim claim = bounds->highest_rate_in(steps, found, cut_work);
+      Claim claim;
+      clock_.spend(count_work([&] { claim = bounds->highest_rate_in(steps, found, cut_work); }));
       if (claim.steps == kAnySteps && cut_work == kCutWork) return;
       found_->put(claim);
     }
@@ -407,6 +409,7 @@ class FrontierSearch {
   }
 
   void construct_more() {
+    await_bounds();
     if (!ours()) return;
     construct_all(kMoreWork);
     if (!options_.us || clock_.over()) return;
@@ -489,14 +492,15 @@ class FrontierSearch {
         const bool is_own = each.kind == each.bounded;
         if (has_bounds) bound_by_packing(each);
         const bool over = clock_.over() && !found_->frontier().empty();
-        done[i] = over || !each.construction->advance([&](Point point) {
+        const auto take = [&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
           if (mirror_ && each.kind == CollectiveKind::Allgather) {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
           if (is_own) put(each.kind, std::move(point), true);
-        });
+        };
+        clock_.spend(count_work([&] { done[i] = over || !each.construction->advance(take); }));
         if (done[i]) --left;
       }
   }
@@ -527,6 +531,10 @@ class FrontierSearch {
   // steps or rounds are known, and the engine does not report them: compositions and baselines, of the chunk
   // counts that are known to be good.
   void take_fast(bool composed) {
+    clock_.spend_on_times(count_work([&] { make_fast(composed); }));
+  }
+
+  void make_fast(bool composed) {
     are_composed_ |= composed;
     take_fewer_slow_steps();
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
@@ -536,7 +544,7 @@ class FrontierSearch {
         static_cast<double>(of_kind(asked_, asked_.kind, 1).chunks.size()) * topology_.ranks;
     std::erase_if(counts, [&](int chunks) { return chunks * entries > kMostSolved; });
     for (const int chunks : counts) {
-      if (clock_.over()) return;
+      if (clock_.over() || clock_.left_for_times() == 0) return;
       const Collective whole = of_kind(asked_, asked_.kind, chunks);
       const ComposeQuestion question{.topology = topology_,
                                      .collective = whole,
@@ -584,7 +592,11 @@ class FrontierSearch {
   }
 
   void put_inside(Point point) {
-    if (lies_within(found_->question(), point)) put(asked_.kind, std::move(point));
+    if (!lies_within(found_->question(), point)) return;
+    const double sizes = options_.us ? static_cast<double>(options_.sizes.size()) : 0;
+    clock_.spend_on_times(static_cast<long long>(static_cast<double>(total_sends(point.schedule)) *
+                                                 (contributions() + kWorkOfTimedSend * sizes)));
+    put(asked_.kind, std::move(point));
   }
 
   // Of any chunk count, the least one; where limits of the caller end it, more: as time allows.
@@ -627,6 +639,7 @@ class FrontierSearch {
   }
 
   FrontierOptions options_;
+  const bool is_whole_;  // not of fewer links than another
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   const std::shared_ptr<Findings> found_;
   SearchClock clock_;
@@ -642,7 +655,7 @@ class FrontierSearch {
   std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
   std::optional<std::vector<LinkId>> mirror_ = {};
-  std::future<void> mirrored_bounds_ = {};
+  std::future<long long> bounds_ = {};  // their work
   std::vector<WithFewerLinks> others_ = {};
   std::mutex mutex_;
 };

@@ -108,10 +108,10 @@ TimeModel time_named(const std::string& name) {
 }
 
 // The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to
-// search the work ends by itself, at kLongestOptimize at the latest.
+// search the work ends by itself, at kUsualEffort or kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
-                     const std::string& baselines, const std::string& time) {
+                     std::optional<std::int64_t> effort, const std::string& baselines, const std::string& time) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
   OptimizeQuestion question{.message_bytes = sizes,
@@ -120,7 +120,12 @@ py::object optimized(const Topology& topology, const Collective& collective, con
                             .uses_all_time = search_time.has_value()};
   const SolveLimits limits = limits_of({}, search_time, stop);
   question.search.synthesis.limits.stop = &stop;
-  question.search.time_limit = search_time ? limits.time : kLongestOptimize;
+  question.search.time_limit = limits.time;
+  if (effort) {
+    if (*effort < 1 || *effort > kMostEffort)
+      throw InputError("effort", "is not a number from 1 to 1000000000", "give millions of steps of work");
+    question.search.effort = *effort;
+  }
   if (!listener.is_none()) question.search.progress = [&](const Progress& progress) { latest.say(progress); };
   const auto done = watched([&] { return optimize(machine(topology), collective, question); }, stop,
                             telling(latest, listener));

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "ir/work.h"
+
 namespace chorale {
 
 class WorkBudget {
@@ -13,7 +15,10 @@ class WorkBudget {
   bool stopped() const { return stop_ != nullptr && *stop_; }
   // For what is done only while there is effort left.
   bool affords(long long sends) const { return !stopped() && sends <= left_; }
-  void spend(long long sends) { left_ -= sends; }
+  void spend(long long sends) {
+    left_ -= sends;
+    work_done() += sends;
+  }
   // One of so many equal parts of what is left, which is spent.
   WorkBudget part(std::size_t parts) {
     const long long each = left_ / static_cast<long long>(parts);

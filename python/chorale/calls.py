@@ -134,8 +134,9 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     """Every schedule that no other beats in steps and in rounds per chunk, with the claims that prove it.
 
     A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at
-    most steps + k rounds. `time_limit` is in seconds, `conflicts` of each question to a solver. `proofs`: a folder
-    for formulas and proofs. `progress`: True for a line on standard error, or a function that is called, in
+    most steps + k rounds. `effort` ends the search after that many millions of steps of work, the same on every
+    machine; `time_limit` is in seconds, `conflicts` of each question to a solver. `proofs`: a folder for formulas
+    and proofs. `progress`: True for a line on standard error, or a function that is called, in
     this thread, with what the search does (`doing`, `points`, `seconds`), at most twenty times a second and
     at least once; what it raises ends the search and is raised here.
 
@@ -154,12 +155,14 @@ def optimize(machine: Machine,
              sizes: Optional[Sizes] = None,
              root: Optional[int] = None,
              search_time: Optional[float] = None,
+             effort: Optional[int] = None,
              baselines: str = "auto",
              time: str = "steps",
              progress: Listener = None) -> Optimized:
     """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger
     buffer of a rank: [1024, "1M"] or "1K:1G:4" (the default); `search_time` in seconds is used up, and without it the
-    search ends by itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or
+    search ends by itself, at the latest after an `effort` in millions of steps of work (1000, and 30 s of processor
+    time), so that the answer is the same however busy the machine is; `baselines` are "nccl", "mpi" (all that are known), or
     "auto": NCCL's where the machine has the links for one; times are of programs that wait for "steps", or of
     those that messages drive ("events": a message waits for its data and its links alone)."""
     there = _machine(machine)
@@ -168,7 +171,7 @@ def optimize(machine: Machine,
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     with listening(progress) as listener:
         result, table, report = _chorale.optimize(there, _collective(collective, there, root), listener, wanted,
-                                               search_time, baselines, time)
+                                               search_time, effort, baselines, time)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
     return Optimized(result, document["rows"], baselines_us, document["conclusion"],

@@ -19,7 +19,7 @@ NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "r
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 BY_GATHER = "allreduce_by_gather"
 KINDS = ("frontier", "synthesis", "algorithm")
-STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "chunk counts",
+STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "chunk counts", "effort",
          "refutations not checked")
 BY_HAND = {  # what hand-written algorithms do
     "allgather": ("ring_allgather", "multi_ring_allgather", "recursive_doubling_allgather", "direct_allgather", "pat_allgather",
