@@ -346,6 +346,11 @@ assert "not tried: " in printed, printed
 # -- limits --------------------------------------------------------------------------------------------------
 run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)
 assert "search: time limit" in run("optimize", "dgx1", "allreduce", "--sizes", "1M", "--search-time", "1ms", code=3).stdout
+# What an effort finds does not depend on the time that others take, and a slow link takes nothing from it.
+benchmarks = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+execute(sys.executable, benchmarks / "same_answer.py", chorale, "--questions", 3, "--load", 3, "--effort", 5)
+execute(sys.executable, benchmarks / "added_links.py", chorale, "--machines", 3, "--efforts", 1)
+refused("optimize", "dgx1", "allreduce", "--effort", "0", words=["--effort"])
 # On 64 ranks no schedule is timed by then, but the baselines are: each size has a time.
 run("optimize", "dgx-a100:8", "allgather", "--sizes", "1K,1M,1G", "--search-time", "1ms", "--json", "early.json")
 early = json.loads((work / "early.json").read_text())["rows"]
