@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "codegen/msccl_xml.h"
@@ -312,8 +313,8 @@ bool is_xml(std::string_view text) {
 }
 
 // Chorale's JSON states whether input and output may be one buffer; two are possible in any case.
-MscclFile read_blocks(std::string_view text, const std::string& file) {
-  if (is_xml(text)) return msccl_from_xml(text, file);
+MscclFile read_blocks(std::string_view text, const std::string& file, const PromisedOf& promised) {
+  if (is_xml(text)) return msccl_from_xml(text, file, promised);
   BlockProgramFile read = block_program_from_json(text, file);
   return {.collective = std::move(read.collective),
           .program = read.program,
@@ -397,16 +398,27 @@ class SharedMemoryProgram : public LoweredProgram {
   const ProgramShape& shape() const override { return shape_; }
 
   // A plan whose only fault is the order of its reads and writes is reported as such: it is correct on GPUs
-  // that keep the orders which the memory model leaves open. It is verified a second time with these.
+  // that keep the orders which the memory model leaves open, or where proxies are done before the next launch
+  // begins. It is verified again with these.
   ProgramVerdict verdict(bool) const override {
-    PeerVerifierOptions options{.packets = file_.packets};
+    PeerVerifierOptions options{.packets = file_.packets, .proxies = file_.proxies};
     Verification<PeerProgram> verification = verify(file_.collective, file_.program, options);
     accepted_ = std::move(verification.accepted);
     if (!verification.fault) return {};
-    options.relaxed_orders = true;
-    const std::vector<Fault> more = violations(file_.collective, file_.program, options, 1);
-    return {.fault = more.empty() ? verification.fault->words : more.front().words,
-            .if_relaxed_orders = more.empty()};
+    ProgramVerdict verdict{.fault = verification.fault->words};
+    const char* const relaxed = "relaxed signals order data";
+    for (const auto& [orders, waits, condition] :
+         {std::tuple(true, false, std::string(relaxed)),
+          {false, true, "launches wait for proxies"},
+          {true, true, fmt::format("{}, and launches wait for proxies", relaxed)}}) {
+      if (waits && file_.proxies.empty()) break;
+      options.relaxed_orders = orders;
+      options.proxies = waits ? decltype(options.proxies)() : file_.proxies;
+      const std::vector<Fault> more = violations(file_.collective, file_.program, options, 1);
+      if (more.empty()) return {.fault = verdict.fault, .condition = condition};
+      verdict.fault = more.front().words;
+    }
+    return verdict;
   }
 
   ProgramTime time(const Topology& topology, double block_bytes, int) const override {
@@ -429,10 +441,11 @@ class SharedMemoryProgram : public LoweredProgram {
 }  // namespace
 
 // Plans and block programs are both JSON; the fields of a plan distinguish it.
-std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file) {
+std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file,
+                                                const PromisedOf& promised) {
   if (!is_xml(text) && is_mscclpp_plan(text, file))
-    return std::make_unique<SharedMemoryProgram>(mscclpp_from_json(text, file));
-  return std::make_unique<QueuedProgram>(read_blocks(text, file));
+    return std::make_unique<SharedMemoryProgram>(mscclpp_from_json(text, file, 64, promised));
+  return std::make_unique<QueuedProgram>(read_blocks(text, file, promised));
 }
 
 }  // namespace chorale

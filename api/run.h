@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/promised.h"
 #include "cost/busbw.h"
 #include "ir/collective.h"
 #include "ir/epilogue.h"
@@ -138,7 +139,8 @@ struct ProgramVerdict {
   std::string fault = {};  // "": it performs its collective, whatever the timing
   // with queues of this many messages, or more, of 1, 2, 4 and 8; 0: of shared memory
   int depth = 0;
-  bool if_relaxed_orders = false;  // `fault` is not one where relaxed signals order data
+  // "relaxed signals order data", "launches wait for proxies", or both: where that is so, `fault` is none
+  std::string condition = {};
 };
 
 class LoweredProgram {
@@ -156,8 +158,10 @@ class LoweredProgram {
   virtual std::vector<RunRow> run(const RunOptions&, bool in_place, int depth) const = 0;
 };
 
-// From the text of a file: MSCCL's XML, a block program in JSON (docs/formats.md), an execution plan of
-// MSCCL++. Throws InputError, which cites `file`, for any other text.
-std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file);
+// `promised` is for a file whose collective has no name that says what it promises. From the text of a file:
+// MSCCL's XML, a block program in JSON (docs/formats.md), an execution plan of MSCCL++. Throws InputError,
+// which cites `file`, for any other text.
+std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file,
+                                                const PromisedOf& promised = {});
 
 }  // namespace chorale

@@ -14,11 +14,11 @@ namespace chorale {
 inline constexpr int kFound = 0;      // and verified
 inline constexpr int kWrongData = 1;  // chorale run: some element was wrong
 inline constexpr int kBadInput = 2;
-inline constexpr int kUndecided = 3;        // within the limits
-inline constexpr int kIfRelaxedOrders = 4;  // chorale program: right only if relaxed signals order data
-inline constexpr int kImpossible = 20;      // proven
-inline constexpr int kHungUp = 129;         // SIGHUP: the terminal is gone
-inline constexpr int kInterrupted = 130;    // Ctrl-C, SIGTERM
+inline constexpr int kUndecided = 3;      // within the limits
+inline constexpr int kRightOnlyIf = 4;    // chorale program: right only under the condition that it prints
+inline constexpr int kImpossible = 20;    // proven
+inline constexpr int kHungUp = 129;       // SIGHUP: the terminal is gone
+inline constexpr int kInterrupted = 130;  // Ctrl-C, SIGTERM
 
 struct Outcome {
   int exit_code = kFound;

@@ -13,6 +13,7 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/json.h"
 #include "ir/run_options.h"
 #include "ir/shown.h"
 #include "ir/words.h"
@@ -153,6 +154,7 @@ void run_options(CLI::App& app, Invocation& parsed) {
 
 struct ProgramCommand {
   std::string file = {};
+  std::string collective = {};  // a file, of what a program promises that does not say it
   RunOptions options = {.bytes = {}, .iterations = 5, .warm_up = 1};  // without sizes it is not run
   std::string topology = {};    // a machine: estimate instead of running
   MachineChanges changes = {};  // of that machine
@@ -218,12 +220,12 @@ int examine(const ProgramCommand& command, const LoweredProgram& program, const 
   const bool queues = !shape.shared_memory;
   const char* const mode = in_place ? "in place" : "out of place";
   const ProgramVerdict verdict = program.verdict(in_place);
-  // A program of MSCCL++ that is right only if relaxed signals order data is neither wrong nor right: an
-  // exit code of its own.
-  if (verdict.if_relaxed_orders) {
+  // A program of MSCCL++ that is right only under a condition is neither wrong nor right: an exit code of its
+  // own.
+  if (!verdict.condition.empty()) {
     report.sentences.push_back(
-        fmt::format("{}: right only if relaxed signals order data: {}", mode, verdict.fault));
-    return kIfRelaxedOrders;
+        fmt::format("{}: right only if {}: {}", mode, verdict.condition, verdict.fault));
+    return kRightOnlyIf;
   }
   if (!verdict.fault.empty())
     throw InputError(command.file, fmt::format("is wrong {}: {}", mode, verdict.fault), "do not run it");
@@ -255,7 +257,11 @@ int examine(const ProgramCommand& command, const LoweredProgram& program, const 
 
 // What is known so far grows with each mode, and is what a limit prints.
 Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
-  const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
+  const PromisedOf promised = [&](int ranks) {
+    return collective_from_json(read_file(command.collective), command.collective, ranks);
+  };
+  const std::unique_ptr<LoweredProgram> program = lowered_program(
+      read_file(command.file), command.file, command.collective.empty() ? PromisedOf() : promised);
   const ProgramShape& shape = program->shape();
   // A program in shared memory has counters and no queues, so neither a depth nor a least one.
   if (!shape.shared_memory || !command.options.bytes.empty())
@@ -280,7 +286,8 @@ void program_options(CLI::App& app, Invocation& parsed) {
       "of MSCCL++. Every mode that it claims is verified: the first two with "
       "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
       "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
-      "program, 3 out of time or memory, 4 right only if relaxed signals order data, 130 interrupted\n"
+      "program, 3 out of time or memory, 4 right only if relaxed signals order data, or launches wait for "
+      "proxies, 130 interrupted\n"
       "examples:\n"
       "  chorale classic ring_allreduce ring:4 --json ring.json\n"
       "  chorale emit ring.json\n"
@@ -288,6 +295,8 @@ void program_options(CLI::App& app, Invocation& parsed) {
       "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
   argument(sub, "file", options->file, "FILE", "A program");
+  text(sub, "--collective", options->collective, "FILE",
+       "What it promises, a collective in JSON, where the program names none ('custom')");
   sizes(sub, options->options.bytes,
         "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",

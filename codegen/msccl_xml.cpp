@@ -220,7 +220,8 @@ constexpr int kMostNumber = 1 << 24;
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file) : file_(file) {
+  Reader(std::string_view text, const std::string& file, const PromisedOf& promised)
+      : file_(file), promised_(promised) {
     const pugi::xml_parse_result parsed =
         document_.load_buffer(text.data(), text.size(), pugi::parse_default & ~pugi::parse_doctype);
     if (!parsed) {
@@ -244,21 +245,12 @@ class Reader {
                        "give an MSCCL algorithm file");
     MscclFile result;
     const int ranks = number(algo, "ngpus", 1, kMostRanks);
-    const CollectiveKind kind = known_kind(text(algo, "coll"));
     result.in_place = algo.attribute("inplace").as_int(0) != 0;
     // Older files omit it if they are for in place only.
     result.out_of_place = algo.attribute("outofplace").as_int(result.in_place ? 0 : 1) != 0;
-    const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
-    const int blocks = blocks_of(kind, ranks);
-    if (chunks % blocks != 0)
-      throw InputError(file_,
-                       fmt::format("nchunksperloop {} is not a multiple of the {} ranks", chunks, ranks),
-                       "check the file");
-    const bool rooted = is_rooted(kind) && algo.attribute("root");
-    result.collective =
-        make_collective(kind, ranks, chunks / blocks, rooted ? number(algo, "root", 0, ranks - 1) : 0);
+    result.collective = collective(algo, ranks);
     result.program = {.name = text(algo, "name"),
-                      .collective = kind,
+                      .collective = result.collective.kind,
                       .chunks_per_block = result.collective.chunks_per_block,
                       .in_place = result.in_place,
                       .queue_depth = 2,
@@ -283,6 +275,27 @@ class Reader {
   }
 
  private:
+  // By its name with the chunks of the file; "custom" is what the user promises.
+  Collective collective(const pugi::xml_node& algo, int ranks) const {
+    const std::string name = text(algo, "coll");
+    const std::optional<CollectiveKind> kind = kind_named(name);
+    const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
+    if (!kind || !is_offered(*kind)) {
+      int longest = 0;
+      for (const pugi::xml_node gpu : algo.children("gpu"))
+        longest = std::max(
+            {longest, number(gpu, "i_chunks", 0, kMostNumber), number(gpu, "o_chunks", 0, kMostNumber)});
+      return promised_collective(promised_, file_, name, ranks, longest);
+    }
+    const int blocks = blocks_of(*kind, ranks);
+    if (chunks % blocks != 0)
+      throw InputError(file_,
+                       fmt::format("nchunksperloop {} is not a multiple of the {} ranks", chunks, ranks),
+                       "check the file");
+    const bool rooted = is_rooted(*kind) && algo.attribute("root");
+    return make_collective(*kind, ranks, chunks / blocks, rooted ? number(algo, "root", 0, ranks - 1) : 0);
+  }
+
   // "ring.xml: algo/gpu[0]/tb[1]/step[3]": by the numbers that the file gives.
   std::string where(const pugi::xml_node& node) const {
     std::string path;
@@ -373,13 +386,14 @@ class Reader {
   }
 
   std::string file_;
+  const PromisedOf& promised_;
   pugi::xml_document document_ = {};
 };
 
 }  // namespace
 
-MscclFile msccl_from_xml(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+MscclFile msccl_from_xml(std::string_view text, const std::string& file, const PromisedOf& promised) {
+  return Reader(text, file, promised).read();
 }
 
 }  // namespace chorale

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "codegen/passes/relax.h"
+#include "codegen/promised.h"
 #include "ir/block_program.h"
 #include "ir/collective.h"
 #include "ir/error.h"
@@ -47,7 +48,8 @@ struct MscclFile {
 };
 
 // Reads files of other tools. Throws InputError, with the location, if the text is not such a file;
-// semantics/verify_blocks verifies the algorithm.
-MscclFile msccl_from_xml(std::string_view text, const std::string& file);
+// semantics/verify_blocks verifies the algorithm. coll="custom" says nothing of what is promised: `promised`
+// does, which is for the file's ranks and cut into as many chunks as the file has.
+MscclFile msccl_from_xml(std::string_view text, const std::string& file, const PromisedOf& promised = {});
 
 }  // namespace chorale

@@ -162,7 +162,7 @@ std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, con
     return at->second == k;
   };
   std::vector<SymbolicValue> results;
-  std::vector<Reads> made_of(op.count);
+  std::vector<Accesses> made_of(op.count);
   for (int k = 0; k < op.count; ++k) {
     const int piece = (op.piece + k) % pieces_;
     std::optional<SymbolicValue> result;
@@ -261,7 +261,7 @@ SymbolicSum SymbolicMachine::of_first_launch(const SymbolicSum& sum, int launch)
 // --- Accesses.
 
 void SymbolicMachine::touch(Cell& here, const DataPlace& at, bool writes, const Doing& doing,
-                            const Reads& before) {
+                            const Accesses& before) {
   const Access& access = doing.access;
   const auto unordered = [&](const Access& other, const char* verb) {
     if (other.actor < 0 || doing.ordered(here, other)) return;

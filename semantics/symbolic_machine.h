@@ -115,15 +115,16 @@ struct Access {
 
 struct Cell;
 
-// A read is a cell, an actor, an instruction and a phase.
-using Reads = std::set<std::tuple<const Cell*, int, int, int>>;
+// An access to a cell: of an actor, by an instruction, in a phase.
+using Accesses = std::set<std::tuple<const Cell*, int, int, int>>;
 
 // A slot of memory.
 struct Cell {
   SymbolicValue value = {};
   Access writer = {};
   std::map<std::pair<int, int>, Access> reads = {};  // since it was written, by actor and instruction
-  Reads made_of = {};  // what was read for the value, where that matters (semantics/verify_peers.h, packets)
+  Accesses made_of =
+      {};  // what was read for the value, where that matters (semantics/verify_peers.h, packets)
 };
 
 // An instruction that is being done.
@@ -204,7 +205,7 @@ class SymbolicMachine : protected FaultList {
                                      const std::vector<SymbolicValue>& message = {});
 
   // Records an access, and reports its races.
-  void touch(Cell&, const DataPlace&, bool writes, const Doing&, const Reads& before = {});
+  void touch(Cell&, const DataPlace&, bool writes, const Doing&, const Accesses& before = {});
 
   // Is every output of the rank as promised? `when`: "at the end".
   void outputs(Rank, const std::string& when, int launch = 0);

@@ -29,7 +29,27 @@ namespace {
 // used again. An older one would not show it.
 constexpr int kMostLag = 2;
 
-using Knowledge = std::shared_ptr<const Clock>;
+// What an actor knows: how far others have come, and single accesses that are over though their phases may
+// not be, as packets show them.
+struct Knowing {
+  Clock clock = {};
+  Accesses over = {};
+};
+using Knowledge = std::shared_ptr<const Knowing>;
+
+// Accesses of phases that the clock has are not listed.
+void extend(Knowing& knowing, const Knowing& other) {
+  learn(knowing.clock, other.clock);
+  knowing.over.insert(other.over.begin(), other.over.end());
+  std::erase_if(knowing.over, [&](const auto& access) {
+    return knowing.clock[std::get<1>(access)] >= std::get<3>(access);
+  });
+}
+
+bool knows(const Knowing& knowing, const Cell& cell, const Access& before) {
+  return knowing.clock[before.actor] >= before.phase ||
+         knowing.over.contains({&cell, before.actor, before.instruction, before.phase});
+}
 
 // The knowledge that a Signal hands on; of packets their stores too. Actors point to messages of packets, so
 // they are kept in deques, where they stay when more arrive.
@@ -48,6 +68,8 @@ struct Actor {
   Knowledge known = {};
   std::vector<Knowledge> learned = {};
   std::vector<const Message*> packets = {};  // for the next Move
+  Accesses seen = {};                        // that packets have shown to single threads since the last Sync
+  bool proxy = false;
 };
 
 class PeerVerifier final : SymbolicMachine {
@@ -62,6 +84,7 @@ class PeerVerifier final : SymbolicMachine {
       for (int b = -1; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         actors_.push_back({.rank = n, .block = b});
     }
+    for (const auto& [n, b] : options_.proxies) actors_[first_actor_[n] + 1 + b].proxy = true;
     first_actor_.push_back(static_cast<int>(actors_.size()));
   }
 
@@ -203,64 +226,70 @@ class PeerVerifier final : SymbolicMachine {
     for (Rank n = 0; n < ranks(); ++n) raised_.emplace_back(program_.ranks[n].counters);
     for (const PeerPacket& packet : options_.packets) packets_[{packet.rank, packet.counter}] = packet;
     launch_.resize(ranks(), 0);
-    for (Rank n = 0; n < ranks(); ++n) begin_launch(n, Clock(actors_.size(), 0));
+    for (Rank n = 0; n < ranks(); ++n) begin_launch(n, {Clock(actors_.size(), 0)});
   }
 
   // The user spoils the outputs and writes the inputs; blocks start from all that the user knows. Outputs
   // first: in place an input may lie where an output does, and is what stays. A spoiled slot has no value: to
   // read it before it is written in this launch is to read what was never written.
-  void begin_launch(Rank n, Clock clock) {
+  void begin_launch(Rank n, Knowing knowing) {
     const int user = first_actor_[n];
     Actor& actor = actors_[user];
     for (int o = 0; o < program_.ranks[n].output_chunks; ++o)
-      write_by_user(n, {Buffer::Output, o}, clock, {});
+      write_by_user(n, {Buffer::Output, o}, knowing, {});
     for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
-      write_by_user(n, {Buffer::Input, i}, clock, input_value(n, i, launch_[n]));
-    clock[user] = actor.phase++;
-    const auto known = std::make_shared<const Clock>(std::move(clock));
+      write_by_user(n, {Buffer::Input, i}, knowing, input_value(n, i, launch_[n]));
+    knowing.clock[user] = actor.phase++;
+    const auto known = std::make_shared<const Knowing>(std::move(knowing));
     for (int a = user; a < first_actor_[n + 1]; ++a) {
       actors_[a].next = 0;
-      actors_[a].at_start = actors_[a].known = known;
+      actors_[a].at_start = actors_[a].proxy && actors_[a].known ? both(*actors_[a].known, *known) : known;
+      actors_[a].known = actors_[a].at_start;
     }
   }
 
-  void write_by_user(Rank n, const Slot& slot, const Clock& clock, SymbolicValue value) {
+  static Knowledge both(Knowing one, const Knowing& other) {
+    extend(one, other);
+    return std::make_shared<const Knowing>(std::move(one));
+  }
+
+  void write_by_user(Rank n, const Slot& slot, const Knowing& knowing, SymbolicValue value) {
     Cell& here = cell(n, slot, launch_[n]);
-    touch(here, {slot, n}, true, by_user(n, clock));
+    touch(here, {slot, n}, true, by_user(n, knowing));
     here.value = std::move(value);
   }
 
-  Doing by_user(Rank n, const Clock& clock) const {
+  Doing by_user(Rank n, const Knowing& knowing) const {
     const int user = first_actor_[n];
     return {.rank = n,
             .access = {.actor = user, .phase = actors_[user].phase, .launch = launch_[n]},
-            .ordered = [&clock](const Cell&, const Access& before) {
-              return clock[before.actor] >= before.phase;
+            .ordered = [&knowing](const Cell& here, const Access& before) {
+              return knows(knowing, here, before);
             }};
   }
 
   // Ends the launch of a rank whose blocks have come to their end; true if they had. That is a Sync of each
-  // block, and the user learns from all. The user's reading is a phase of its own, which the user knows
-  // before spoiling what was read.
+  // block, and the user learns from all but proxies, which launches do not wait for. The user's reading is a
+  // phase of its own, which the user knows before spoiling what was read.
   bool turn(Rank n) {
     if (launch_[n] == launches_) return false;
-    Clock clock = *actors_[first_actor_[n]].known;
+    Knowing knowing = *actors_[first_actor_[n]].known;
     for (int a = first_actor_[n] + 1; a < first_actor_[n + 1]; ++a)
       if (actors_[a].next < length(a)) return false;
     for (int a = first_actor_[n] + 1; a < first_actor_[n + 1]; ++a) {
       sync(a);
-      learn(clock, *actors_[a].known);
+      if (!actors_[a].proxy) extend(knowing, *actors_[a].known);
     }
-    look(n, clock);
-    clock[first_actor_[n]] = actors_[first_actor_[n]].phase++;
-    if (++launch_[n] < launches_) begin_launch(n, std::move(clock));
+    look(n, knowing);
+    knowing.clock[first_actor_[n]] = actors_[first_actor_[n]].phase++;
+    if (++launch_[n] < launches_) begin_launch(n, std::move(knowing));
     return true;
   }
 
   // The user reads the outputs at the end of a launch.
-  void look(Rank n, const Clock& clock) {
+  void look(Rank n, const Knowing& knowing) {
     for (int o = 0; o < program_.ranks[n].output_chunks; ++o)
-      touch(cell(n, {Buffer::Output, o}, launch_[n]), {{Buffer::Output, o}, n}, false, by_user(n, clock));
+      touch(cell(n, {Buffer::Output, o}, launch_[n]), {{Buffer::Output, o}, n}, false, by_user(n, knowing));
     if (found_.empty()) outputs(n, fmt::format("at the end of launch {}", launch_[n]), launch_[n]);
   }
 
@@ -292,11 +321,14 @@ class PeerVerifier final : SymbolicMachine {
   // of its signals know what it did in the phase that ends here.
   void sync(int a) {
     Actor& actor = actors_[a];
-    Clock clock = *actor.known;
-    for (const Knowledge& other : actor.learned) learn(clock, *other);
-    clock[a] = actor.phase++;
+    see_packets(actor);
+    actor.packets.clear();
+    Knowing knowing = *actor.known;
+    for (const Knowledge& other : actor.learned) extend(knowing, *other);
+    knowing.over.merge(std::exchange(actor.seen, {}));
+    knowing.clock[a] = actor.phase++;
     actor.learned.clear();
-    actor.known = std::make_shared<const Clock>(std::move(clock));
+    actor.known = std::make_shared<const Knowing>(std::move(knowing));
   }
 
   void step(int a) {
@@ -351,24 +383,39 @@ class PeerVerifier final : SymbolicMachine {
     return message;
   }
 
-  // The knowledge that packets bring is for this Move alone: its threads have each seen the flag of the data
-  // that they take, and nothing else.
+  // Until the next Sync the knowledge that packets bring is for this Move alone: its threads have each seen
+  // the flag of the data that they take, and nothing else.
   void move(int a, const DataOperation& op) {
     Actor& actor = actors_[a];
-    Clock clock = *actor.known;
-    for (const Message* packet : actor.packets) learn(clock, *packet->knowledge);
+    Knowing knowing = *actor.known;
+    for (const Message* packet : actor.packets) extend(knowing, *packet->knowledge);
     Doing doing{.rank = actor.rank,
                 .block = actor.block,
                 .access = {.actor = a,
                            .phase = actor.phase,
                            .launch = launch_[actor.rank],
                            .instruction = actor.next},
-                .ordered = [&clock](const Cell&, const Access& before) {
-                  return clock[before.actor] >= before.phase;
+                .ordered = [&knowing](const Cell& here, const Access& before) {
+                  return knows(knowing, here, before);
                 }};
-    if (!packets_.empty()) doing.carried = [&actor](const Cell& here) { return came_as_packet(here, actor); };
+    if (!packets_.empty())
+      doing.carried = [&](const Cell& here) {
+        const Access& by = here.writer;
+        return came_as_packet(here, actor) ||
+               knowing.over.contains({&here, by.actor, by.instruction, by.phase});
+      };
+    see_packets(actor);
     perform(op, doing);
     actor.packets.clear();
+  }
+
+  // A packet shows its store and what was read for it.
+  void see_packets(Actor& actor) {
+    for (const Message* packet : actor.packets)
+      for (const auto& [cell, stored] : packet->stored) {
+        actor.seen.insert({cell, stored.actor, stored.instruction, stored.phase});
+        if (came_as_packet(*cell, actor)) actor.seen.insert(cell->made_of.begin(), cell->made_of.end());
+      }
   }
 
   static bool came_as_packet(const Cell& here, const Actor& actor) {

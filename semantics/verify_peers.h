@@ -17,15 +17,19 @@
 //            reads all outputs, spoils them and writes new inputs; the next launch starts from there
 //
 //   packets  the Signal is a relaxed one that hands on how its slots were written too, and what was read for
-//            that, chunk by chunk; what a Wait for a packet brings is known to the next Move as well. The
+//            that, chunk by chunk; what a Wait for a packet brings is known to the next Move as well, and to
+//            all threads after the next Sync or at the end of the launch: stores and reads, not phases. The
 //            Syncs before such a Signal and after such a Wait, which a program has because its counters are
 //            no flags, count for nothing
+//
+//   proxies  a launch ends without them, and the user knows nothing of what they know: they end it later
 //
 // Two accesses to a slot, one of them a write, are ordered if the later one knows the phase of the earlier
 // one. So what a Move has touched the same block may not change without a Sync in between, and what a Wait
 // was for may be touched after the Sync that follows. One Move may write what it reads, chunk by chunk.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/collective.h"
@@ -47,6 +51,7 @@ struct PeerPacket {
 struct PeerVerifierOptions {
   bool relaxed_orders = false;  // take relaxed Signals for full ones
   std::vector<PeerPacket> packets = {};
+  std::vector<std::pair<Rank, int>> proxies = {};  // rank and block
 };
 
 // Returns all faults, at most `limit`; empty if the program performs the collective in every launch, whatever

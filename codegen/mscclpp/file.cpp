@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ir/error.h"
 #include "ir/slot.h"
@@ -23,7 +24,8 @@ namespace {
 constexpr int kMostPlanRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
 
 constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
-               kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
+               kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true},
+               kSwitchPacket = {Where::Switch, true};
 
 // Columns: name; pairs; first sources and what all further ones are; first destinations and further ones.
 // From the executor's handlers (execution_kernel.hpp): *re* add up, a further s also sends, rr* read from
@@ -47,7 +49,11 @@ const std::vector<Shape>& shapes() {
       {"recpkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kNone},
       {"recspkt", false, {kLocal}, kLocalPacket, {kLocal, kLocalPacket}, kRemotePacket},
       {"glres", false, {kSwitch}, kNone, {kSwitch}, kNone},
-      {"gstore", false, {kLocal}, kNone, {kSwitch}, kNone}};
+      {"gstore", false, {kLocal}, kNone, {kSwitch}, kNone},
+      {"gstorepkt", false, {kLocalPacket}, kNone, {kSwitchPacket}, kNone},
+      // Over port channels alone: with a signal after it, and with a flush after that.
+      {"pws", true, {}, kLocal, {}, kRemote},
+      {"pwsf", true, {}, kLocal, {}, kRemote}};
   return all;
 }
 
@@ -93,7 +99,7 @@ class Parser {
       remotes.at(i)["access_channel_types"].size(4);
     }
     if (json.has("semaphores"))
-      for (std::size_t i = 0; i < json["semaphores"].size(kMostSemaphores); ++i)
+      for (std::size_t i = 0; i < json["semaphores"].size(kMostChunks); ++i)
         gpu.semaphores.push_back(json["semaphores"].at(i)["init_value"].integer(0, kMostChunks));
     const JsonReader blocks = json["threadblocks"];
     for (std::size_t b = 0; b < blocks.size(kMostBlocks); ++b)
@@ -112,24 +118,23 @@ class Parser {
   // proxy on the host carries out what is put.
   static std::string channel_type(const JsonReader& json) {
     const std::string type = json.text();
-    if (type == "port")
-      json.fail("port channels need a proxy, and are not understood", "use memory channels");
-    if (type != "memory" && type != "switch")
-      json.fail("'" + type + "' is not a type of channels", "use memory or switch");
+    if (type != "memory" && type != "port" && type != "switch")
+      json.fail("'" + type + "' is not a type of channels", "use memory, port or switch");
     return type;
   }
 
-  // A memory channel is an end of a pair; several to one peer are distinguished by their order. A switch
-  // channel is a group of ranks, of which this one has to be a member, with the buffer that the switch
+  // A memory or port channel is an end of a pair; several to one peer are distinguished by their order. A
+  // switch channel is a group of ranks, of which this one has to be a member, with the buffer that the switch
   // reaches at all of them.
   void channels(const JsonReader& json, Rank n, Gpu& gpu) {
     for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
       const JsonReader entry = json.at(i);
-      if (channel_type(entry["channel_type"]) == "memory") {
+      if (const std::string type = channel_type(entry["channel_type"]); type != "switch") {
+        std::vector<Rank>& ends = type == "port" ? gpu.ports : gpu.peers;
         const JsonReader peers = entry["connected_to"];
         for (std::size_t k = 0; k < peers.size(kMostChunks); ++k) {
-          gpu.peers.push_back(peers.at(k).integer(0, ranks_ - 1));
-          if (gpu.peers.back() == n) peers.at(k).fail("a channel to the rank itself");
+          ends.push_back(peers.at(k).integer(0, ranks_ - 1));
+          if (ends.back() == n) peers.at(k).fail("a channel to the rank itself");
         }
         continue;
       }
@@ -161,20 +166,27 @@ class Parser {
     Threadblock block;
     const JsonReader used = json["channels"];
     for (std::size_t i = 0; i < used.size(kMostChunks); ++i) {
-      const bool memory = channel_type(used.at(i)["channel_type"]) == "memory";
-      ids(used.at(i)["channel_ids"], memory ? gpu.peers.size() : gpu.groups.size(),
-          memory ? block.channels : block.switches);
+      const std::string type = channel_type(used.at(i)["channel_type"]);
+      if (type == "switch")
+        ids(used.at(i)["channel_ids"], gpu.groups.size(), block.switches);
+      else if (type == "port")
+        ids(used.at(i)["channel_ids"], gpu.ports.size(), block.ports);
+      else
+        ids(used.at(i)["channel_ids"], gpu.peers.size(), block.channels);
     }
-    if (block.channels.size() > kMostChannels || block.switches.size() > kMostChannels)
+    if (block.channels.size() > kMostChannels || block.ports.size() > kMostChannels ||
+        block.switches.size() > kMostChannels)
       used.fail("more channels than the executor has room for", fmt::format("use at most {}", kMostChannels));
     if (json.has("remote_buffer_refs")) {
       const JsonReader references = json["remote_buffer_refs"];
       for (std::size_t i = 0; i < references.size(kMostChunks); ++i) {
-        if (channel_type(references.at(i)["access_channel_type"]) != "memory")
-          references.at(i).fail("buffers of peers are reached by memory channels");
-        ids(references.at(i)["remote_buffer_ids"], gpu.remotes.size(), block.remotes);
+        const std::string type = channel_type(references.at(i)["access_channel_type"]);
+        if (type == "switch")
+          references.at(i).fail("buffers of peers are reached by memory or port channels");
+        ids(references.at(i)["remote_buffer_ids"], gpu.remotes.size(),
+            type == "port" ? block.port_remotes : block.remotes);
       }
-      if (block.remotes.size() > kMostChannels)
+      if (block.remotes.size() > kMostChannels || block.port_remotes.size() > kMostChannels)
         references.fail("more buffers than the executor has room for",
                         fmt::format("use at most {}", kMostChannels));
     }
@@ -205,6 +217,7 @@ class Parser {
     };
     std::string channel;
     if (json.has("channel_type")) channel = channel_type(json["channel_type"]);
+    op.port = channel == "port";
     if (json.has("tbg_info")) {
       op.parts = json["tbg_info"]["tbg_size"].integer(1, kMostBlocks);
       op.part = json["tbg_info"]["tb_id"].integer(0, op.parts - 1);
@@ -212,18 +225,19 @@ class Parser {
     }
     if (op.shape) {
       moves(json, n, gpu, block, op);
-    } else if (op.name == "signal" || op.name == "rlxsignal" || op.name == "wait" || op.name == "rlxwait") {
-      if (channel != "memory") fail("works on memory channels");
-      const JsonReader list = json["channel_ids"];
-      if (list.size(kMostChunks) > kMostChannelsAnOperation)
-        fail(fmt::format("{} channels", list.size(kMostChunks)),
-             fmt::format("the executor has room for {}", kMostChannelsAnOperation));
-      ids(list, block.channels.size(), op.channels);
-      for (int& id : op.channels) id = block.channels[id];
+      if (op.port) through_proxy(json, gpu, block, op);
+    } else if (op.name == "signal" || op.name == "rlxsignal" || op.name == "wait" || op.name == "rlxwait" ||
+               op.name == "flush") {
+      if (channel == "switch" || channel.empty()) fail("works on memory and port channels");
+      if (op.name == "flush" && !op.port) fail("is for port channels");
+      channels_of(json, block, op);
+      if (op.name == "flush" && !json.has("dst_buff"))
+        note("flush", json, "the executor awaits as many channels as it has destinations, which are none");
     } else if (op.name == "barrier") {
       op.barrier = json["barrier_id"].integer(0, kMostBarriers - 1);
       op.blocks = json["num_threadblocks"].integer(1, kMostBlocks);
     } else if (op.name == "sem_acquire" || op.name == "sem_release") {
+      json["semaphore_ids"].size(kMostSemaphores);
       ids(json["semaphore_ids"], gpu.semaphores.size(), op.semaphores);
     } else if (op.name == "pipeline") {
       if (inside) fail("pipelines in pipelines do not work in the executor");
@@ -239,13 +253,57 @@ class Parser {
           json["ops"].at(i).fail(
               fmt::format("{}: moves {} chunks in a pipeline over {}", inner.name, inner.size, op.chunks));
       }
-    } else if (op.name == "pws" || op.name == "pwsf" || op.name == "flush") {
-      fail("is for port channels, which need a proxy", "use put, signal and wait");
     } else if (op.name != "nop") {
       fail("is not an operation that is understood here");
     }
     return op;
   }
+
+  // One note per kind of remark, at the first place.
+  void note(const std::string& kind, const JsonReader& json, const std::string& words) {
+    if (noted_.insert(kind).second) notes_.push_back(json.where() + ": " + words);
+  }
+
+  void channels_of(const JsonReader& json, const Threadblock& block, Operation& op) {
+    const JsonReader list = json["channel_ids"];
+    if (list.size(kMostChunks) > kMostChannelsAnOperation)
+      json.fail(fmt::format("{}: {} channels", op.name, list.size(kMostChunks)),
+                fmt::format("the executor has room for {}", kMostChannelsAnOperation));
+    const std::vector<int>& own = op.port ? block.ports : block.channels;
+    ids(list, own.size(), op.channels);
+    for (int& id : op.channels) id = own[id];
+  }
+
+  // Of what is put, the i-th destination goes over the i-th channel (the first one where none is listed). The
+  // executor has a proxy do puts alone: the other operations it has store by memory channels.
+  void through_proxy(const JsonReader& json, const Gpu& gpu, const Threadblock& block, Operation& op) {
+    if (!is_put(op)) {
+      if (std::ranges::any_of(op.from, [](const PlanPlace& at) { return at.role.where == Where::Remote; }))
+        json.fail(op.name + ": cannot read over port channels", "use memory channels, or put");
+      if (std::ranges::any_of(op.to, [](const PlanPlace& at) { return at.role.where == Where::Remote; }))
+        note(op.name, json,
+             op.name + ": the executor stores over memory channels alone, not over port channels");
+      op.port = false;
+      return;
+    }
+    if (op.name == "ppkt" && op.from[0].buffer == Buffer::Scratch) {
+      for (PlanPlace& place : op.from) place.role.packet = true;  // as they are
+    } else if (op.name == "ppkt") {
+      note(op.name, json,
+           "ppkt over a port channel: the executor takes its source for packets (use cpkt, rppkt)");
+    }
+    if (json.has("channel_ids")) channels_of(json, block, op);
+    if (op.channels.empty() && !block.ports.empty()) op.channels.assign(op.to.size(), block.ports[0]);
+    if (op.channels.size() < op.to.size())
+      json.fail(
+          fmt::format("{}: {} channels for {} destinations", op.name, op.channels.size(), op.to.size()));
+    for (std::size_t i = 0; i < op.to.size(); ++i)
+      if (gpu.ports[op.channels[i]] != op.to[i].ranks[0])
+        json.fail(fmt::format("{}: its channel leads to rank {}, its destination is at rank {}", op.name,
+                              gpu.ports[op.channels[i]], op.to[i].ranks[0]));
+  }
+
+  static bool is_put(const Operation& op) { return op.shape->pairs ? op.name != "get" : op.name == "rppkt"; }
 
   // Whether any operand comes or goes with flags.
   static bool packets(const Shape& shape) {
@@ -261,6 +319,10 @@ class Parser {
     op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
     op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);
     if (op.from.empty() || op.to.empty()) json.fail(op.name + ": moves from nowhere, or to nowhere");
+    // A rank that has made the packets itself stores the same ones again.
+    if (op.name == "gstorepkt" && op.to[0].index == op.from[0].index && op.to[0].ranks.size() > 1)
+      std::erase(op.to[0].ranks, n);
+    if ((op.name == "pws" || op.name == "pwsf") && !op.port) json.fail(op.name + ": is for port channels");
     if (!op.shape->pairs) return;
     if (op.from.size() != op.to.size())
       json.fail(fmt::format("{}: {} sources, {} destinations", op.name, op.from.size(), op.to.size()));
@@ -268,7 +330,7 @@ class Parser {
       if (op.name == "get" && op.from[i].index != op.to[i].index)
         json.fail("get: the executor exchanges the indices of source and destination",
                   "let them be the same");
-      if (op.name != "get" && op.from[i].buffer != op.from[0].buffer)
+      if (op.name != "get" && !op.port && op.from[i].buffer != op.from[0].buffer)
         json.fail(op.name + ": the executor takes all sources from the buffer of the first");
     }
   }
@@ -288,7 +350,7 @@ class Parser {
     std::vector<PlanPlace> result;
     for (std::size_t i = 0; i < given; ++i) {
       const Role role = i < first.size() ? first[i] : more;
-      result.push_back(place(list.at(i), role, n, gpu, block));
+      result.push_back(place(list.at(i), role, n, gpu, block, op.port));
       const int size = list.at(i)["size"].integer(1, kMostChunks);
       if (op.size != 0 && size != op.size)
         list.at(i).fail(fmt::format("{}: {} chunks and {} chunks", op.name, op.size, size));
@@ -299,8 +361,8 @@ class Parser {
 
   // Of a place at a peer the file has the number of a remote buffer, of one at a switch the number of a
   // channel; what these are of was resolved before.
-  PlanPlace place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu,
-                  const Threadblock& block) {
+  PlanPlace place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu, const Threadblock& block,
+                  bool port) {
     PlanPlace place{.role = role, .index = json["index"].integer(0, kMostChunks)};
     switch (role.where) {
       case Where::Local:
@@ -308,9 +370,10 @@ class Parser {
         place.ranks = {n};
         break;
       case Where::Remote: {
-        const int id = json["buffer_id"].integer(0, static_cast<int>(block.remotes.size()) - 1);
-        place.ranks = {gpu.remotes[block.remotes[id]].first};
-        place.buffer = gpu.remotes[block.remotes[id]].second;
+        const std::vector<int>& remotes = port ? block.port_remotes : block.remotes;
+        const int id = json["buffer_id"].integer(0, static_cast<int>(remotes.size()) - 1);
+        place.ranks = {gpu.remotes[remotes[id]].first};
+        place.buffer = gpu.remotes[remotes[id]].second;
         break;
       }
       case Where::Switch: {
@@ -329,6 +392,7 @@ class Parser {
   const JsonReader& root_;
   const int most_operations_;
   std::vector<std::string>& notes_;
+  std::set<std::string> noted_ = {};
   int ranks_ = 0;
   std::vector<Gpu> gpus_ = {};
 };

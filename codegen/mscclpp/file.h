@@ -15,7 +15,7 @@ namespace chorale::mscclpp {
 
 // Of the executor.
 inline constexpr int kMostChannels = 16, kMostChannelsAnOperation = 8, kMostLocalPlaces = 2;
-inline constexpr int kMostBarriers = 16, kMostSemaphores = 16;
+inline constexpr int kMostBarriers = 16, kMostSemaphores = 16;  // semaphores of an operation
 
 enum class Where { Nowhere, Local, Remote, Switch };
 
@@ -50,6 +50,7 @@ struct Operation {
   std::string where = {};          // in the file
   const Shape* shape = nullptr;    // of those that move data
   std::vector<int> channels = {};  // of the rank
+  bool port = false;               // they are port channels, and a proxy does what is put
   std::vector<PlanPlace> from = {}, to = {};
   int size = 0;  // of all operands, in chunks of the file
   int part = 0, parts = 1;
@@ -67,13 +68,15 @@ struct Group {
 };
 
 struct Threadblock {
-  std::vector<int> channels = {}, switches = {}, remotes = {};  // ids of the rank's
+  std::vector<int> channels = {}, ports = {}, switches = {}, remotes = {};  // ids of the rank's
+  std::vector<int> port_remotes = {};  // of its remotes, those that port channels reach
   std::vector<Operation> operations = {};
 };
 
 struct Gpu {
   int input = 0, output = 0, scratch = 0;
   std::vector<Rank> peers = {};  // by channel
+  std::vector<Rank> ports = {};  // by port channel
   std::vector<Group> groups = {};
   std::vector<std::pair<Rank, Buffer>> remotes = {};
   std::vector<int> semaphores = {};  // initial values

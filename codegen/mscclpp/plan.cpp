@@ -32,7 +32,8 @@ void require_right(const std::string& text, const std::string& name, const SumOr
                    int most_operations) {
   MscclppFile file = mscclpp_from_json(text, name, most_operations);
   file.collective.order = order;
-  const std::vector<Fault> faults = violations(file.collective, file.program, {.packets = file.packets}, 1);
+  const std::vector<Fault> faults =
+      violations(file.collective, file.program, {.packets = file.packets, .proxies = file.proxies}, 1);
   if (!faults.empty()) throw std::logic_error("to_mscclpp_plan: " + faults.front().words);
 }
 

@@ -28,11 +28,11 @@ using namespace mscclpp;
 constexpr long long kMostChunks = 1 << 24;
 constexpr int kMostInstructions = 1 << 20;
 
-CollectiveKind known_collective(const JsonReader& json) {
-  const std::string name = json.text();
-  if (const std::optional<CollectiveKind> kind = kind_named(name); kind && is_offered(*kind)) return *kind;
-  throw InputError(json.where(), "'" + name + "' is not a collective that is known here",
-                   fmt::format("known are {}", fmt::join(collective_names(), ", ")));
+// Each rank's input goes to the next rank's output.
+Collective send_to_next(int ranks) {
+  Collective result{.custom_name = "sendrecv", .ranks = ranks};
+  for (Rank n = 0; n < ranks; ++n) result.chunks.push_back({.pre = {n}, .post = {(n + 1) % ranks}});
+  return result;
 }
 
 // From the file's chunks to ours, and from operations to instructions.
@@ -40,16 +40,19 @@ CollectiveKind known_collective(const JsonReader& json) {
 // instructions, and over the counters for their balance.
 class Translator {
  public:
-  Translator(const JsonReader& root, std::string file, int most_operations, MscclppFile& result)
+  Translator(const JsonReader& root, std::string file, int most_operations, const PromisedOf& promised,
+             MscclppFile& result)
       : root_(root),
         file_(std::move(file)),
+        promised_(promised),
         result_(result),
         gpus_(gpus_of(root, most_operations, result.notes)) {}
 
   void translate() {
     PeerProgram& program = result_.program;
     program.name = root_["name"].text();
-    program.collective = known_collective(root_["collective"]);
+    const std::optional<CollectiveKind> kind = kind_named(root_["collective"].text());
+    program.collective = kind && is_offered(*kind) ? *kind : CollectiveKind::Custom;
     program.in_place = root_["inplace"].boolean();
     program.double_scratch =
         root_.has("use_double_scratch_buffer") && root_["use_double_scratch_buffer"].boolean();
@@ -68,7 +71,8 @@ class Translator {
       program.ranks[n].output_chunks = gpu.output * result_.pieces;
       program.ranks[n].scratch_chunks = gpu.scratch * pieces_.of_scratch_chunk();
       find_meetings(n);
-      for (const Threadblock& block : gpu.blocks) rank_block(n, block);
+      program.ranks[n].blocks.resize(gpu.blocks.size());
+      for (std::size_t b = 0; b < gpu.blocks.size(); ++b) rank_block(n, static_cast<int>(b));
     }
     if (const std::string words = excess(program); !words.empty())
       throw InputError(file_, words, "use a smaller plan");
@@ -78,8 +82,9 @@ class Translator {
 
  private:
   // Of counters: the end of a channel that a peer has the other end of, or that none has; a meeting of
-  // blocks; a semaphore; the flags of a stretch of packets.
-  enum class Kind { Channel, Unpaired, Barrier, Semaphore, Packet };
+  // blocks; a semaphore; the flags of a stretch of packets; what a proxy is asked, and has flushed. Of
+  // channels the last number of a name says whether they are port channels.
+  enum class Kind { Channel, Unpaired, Barrier, Semaphore, Packet, Asked, Flushed };
   using Name = std::array<int, 3>;  // kind, and what distinguishes counters of a kind
 
   // The thread block that signals or waits, and how often in a launch.
@@ -168,6 +173,8 @@ class Translator {
       if (gpus_[n].input > 0) with_input.push_back(n);
       if (gpus_[n].output > 0) with_output.push_back(n);
     }
+    program.ranks.resize(ranks());
+    if (kind == CollectiveKind::Custom) return custom(std::max(input, output));
     const int blocks = input_blocks(kind, ranks());
     const int chunks = blocks > output_blocks(kind, ranks()) ? output : input / blocks;
     const std::vector<Rank>& with_root = row_of(kind).before == Participants::Root ? with_input : with_output;
@@ -178,7 +185,15 @@ class Translator {
                        "give input_chunks, output_chunks of at least 1");
     result_.collective = make_collective(kind, ranks(), chunks * result_.pieces, root);
     program.chunks_per_block = result_.collective.chunks_per_block;
-    program.ranks.resize(ranks());
+  }
+
+  void custom(int longest) {
+    const std::string name = root_["collective"].text();
+    const PromisedOf known = name == "sendrecv" && !promised_ ? send_to_next : promised_;
+    result_.collective =
+        promised_collective(known, root_["collective"].where(), name, ranks(), longest, result_.pieces);
+    result_.program.collective = result_.collective.kind;
+    result_.program.chunks_per_block = result_.collective.chunks_per_block;
   }
 
   // A stretch of scratch is what lies between two ends of packets that any operation touches.
@@ -196,11 +211,10 @@ class Translator {
   }
 
   // Pipelines are unrolled: all operations for the first unit, then for the second.
-  void rank_block(Rank n, const Threadblock& block) {
-    program_block_ = static_cast<int>(result_.program.ranks[n].blocks.size());
-    result_.program.ranks[n].blocks.emplace_back();
+  void rank_block(Rank n, int block) {
+    program_block_ = block;
     rank_ = n;
-    for (const Operation& op : block.operations) {
+    for (const Operation& op : gpus_[n].blocks[block].operations) {
       if (op.name != "pipeline") emit(op, nullptr, 0);
       for (int unit = 0; op.name == "pipeline" && unit < pieces_.units(op); ++unit)
         for (const Operation& inner : op.inner) emit(inner, &op, unit);
@@ -216,6 +230,30 @@ class Translator {
 
   void sync() { put({}); }
 
+  // Has the proxy of a port channel do something; it comes into being when it is first asked.
+  template <typename F>
+  void ask(const Operation& op, int channel, const F& action) {
+    raise(op, rank_, counter(rank_, {static_cast<int>(Kind::Asked), channel, 1}), false);
+    std::vector<PeerBlock>& blocks = result_.program.ranks[rank_].blocks;
+    const auto [at, added] = proxy_of_.try_emplace({rank_, channel}, static_cast<int>(blocks.size()));
+    if (added) {
+      blocks.emplace_back();
+      result_.proxies.push_back({rank_, at->second});
+    }
+    const int asking = std::exchange(program_block_, at->second);
+    wait(op, counter(rank_, {static_cast<int>(Kind::Asked), channel, 1}), 0);
+    sync();
+    action();
+    sync();
+    program_block_ = asking;
+  }
+
+  void flush(const Operation& op, int channel) {
+    const int flushed = counter(rank_, {static_cast<int>(Kind::Flushed), channel, 1});
+    ask(op, channel, [&] { raise(op, rank_, flushed, false); });
+    wait(op, flushed, 0);
+  }
+
   // An operation is a Move, a Sync, a barrier, or signals and waits of its channels and semaphores, in the
   // order in which it lists them.
   void emit(const Operation& op, const Operation* pipeline, int unit) {
@@ -228,8 +266,12 @@ class Translator {
     }
     for (int channel : op.channels) {
       if (op.name == "wait" || op.name == "rlxwait")
-        wait(op, counter(rank_, {static_cast<int>(Kind::Channel), channel, 0}), 0);
-      else
+        wait(op, counter(rank_, {static_cast<int>(Kind::Channel), channel, op.port}), 0);
+      else if (op.name == "flush")
+        flush(op, channel);
+      else if (!op.shape && op.port)
+        ask(op, channel, [&] { signal(op, channel); });
+      else if (!op.shape)
         signal(op, channel);
     }
     for (int semaphore : op.semaphores) {
@@ -281,17 +323,17 @@ class Translator {
   // The k-th channel of a rank to a peer ends in the peer's k-th channel back. Where the peer has fewer, no
   // rank waits for the signal, which still has a counter.
   void signal(const Operation& op, int channel) {
-    const Rank peer = gpus_[rank_].peers[channel];
-    const auto& mine = gpus_[rank_].peers;
-    const auto& theirs = gpus_[peer].peers;
+    const auto& mine = op.port ? gpus_[rank_].ports : gpus_[rank_].peers;
+    const Rank peer = mine[channel];
+    const auto& theirs = op.port ? gpus_[peer].ports : gpus_[peer].peers;
     const auto ordinal = std::count(mine.begin(), mine.begin() + channel, peer);
     int other = 0;
     for (auto left = ordinal; other < static_cast<int>(theirs.size()); ++other)
       if (theirs[other] == rank_ && left-- == 0) break;
     const Name name = other < static_cast<int>(theirs.size())
-                          ? Name{static_cast<int>(Kind::Channel), other, 0}
-                          : Name{static_cast<int>(Kind::Unpaired), rank_, channel};
-    raise(op, peer, counter(peer, name), op.name == "rlxsignal");
+                          ? Name{static_cast<int>(Kind::Channel), other, op.port}
+                          : Name{static_cast<int>(Kind::Unpaired), rank_, 2 * channel + op.port};
+    raise(op, peer, counter(peer, name), op.name == "rlxsignal" && !op.port);
   }
 
   // A block counts once for a barrier however often it comes to it. Barriers inside of pipelines are not
@@ -330,40 +372,66 @@ class Translator {
   void move(const Operation& op, const Operation* pipeline, int unit) {
     bool arrive = false;
     for (const PlanPlace& place : op.from)
-      if (place.role.packet)
-        for (int stretch : stretches(op, place, pipeline, unit)) {
+      if (place.role.packet && op.name != "ppkt")  // ppkt takes packets as they are
+        for (int stretch : stretches(op, place, place.ranks[0], pipeline, unit)) {
           put({.opcode = PeerOpcode::Wait, .counter = packet(place.ranks[0], stretch)});
           arrive = true;
         }
     if (arrive) sync();
-    const auto slot_of = [&](const PlanPlace& place) {
-      const Slot slot{place.buffer, pieces_.range(op, place, pipeline, unit).first};
-      return place.role.where == Where::Switch && place.ranks.size() > 1
-                 ? DataPlace{slot, -1, team(place.ranks)}
-                 : DataPlace{slot, place.ranks.front()};
-    };
     const int count = pieces_.range(op, op.from[0], pipeline, unit).count;
+    const auto one = [&](const PlanPlace& from, const PlanPlace& to) {
+      put({.opcode = PeerOpcode::Move,
+           .does = {.from = {place_of(op, from, pipeline, unit)},
+                    .to = {place_of(op, to, pipeline, unit)},
+                    .count = count}});
+    };
+    if (op.port) {
+      if (arrive) sync();  // all threads have seen all packets before one thread asks
+      for (std::size_t i = 0; i < op.to.size(); ++i) {
+        const int channel = op.channels[i];
+        ask(op, channel, [&] {
+          one(op.from[op.shape->pairs ? i : 0], op.to[i]);
+          raise_packets(op, op.to[i], pipeline, unit, true);
+        });
+        if (op.name == "pws" || op.name == "pwsf") ask(op, channel, [&] { signal(op, channel); });
+        if (op.name == "pwsf") flush(op, channel);
+      }
+      return;
+    }
     if (op.shape->pairs) {
-      for (std::size_t i = 0; i < op.from.size(); ++i)
-        put({.opcode = PeerOpcode::Move,
-             .does = {.from = {slot_of(op.from[i])}, .to = {slot_of(op.to[i])}, .count = count}});
+      for (std::size_t i = 0; i < op.from.size(); ++i) one(op.from[i], op.to[i]);
     } else {
       PeerInstruction move{.opcode = PeerOpcode::Move, .does = {.count = count}};
-      for (const PlanPlace& place : op.from) move.does.from.push_back(slot_of(place));
-      for (const PlanPlace& place : op.to) move.does.to.push_back(slot_of(place));
+      for (const PlanPlace& place : op.from) move.does.from.push_back(place_of(op, place, pipeline, unit));
+      for (const PlanPlace& place : op.to) move.does.to.push_back(place_of(op, place, pipeline, unit));
       put(std::move(move));
     }
-    bool leave = false;
-    for (const PlanPlace& place : op.to)
-      if (place.role.packet)
-        for (int stretch : stretches(op, place, pipeline, unit)) {
-          if (!std::exchange(leave, true)) sync();
-          const int id = packet(place.ranks[0], stretch);
-          raise(op, place.ranks[0], id, false);
-          if (raised_.at({place.ranks[0], id}).times > 1)
-            throw InputError(op.where, op.name + ": stores packets twice at one offset in a launch",
-                             "their flags are the same: give them other offsets");
-        }
+    bool first = true;
+    for (const PlanPlace& place : op.to) first = !raise_packets(op, place, pipeline, unit, first) && first;
+  }
+
+  DataPlace place_of(const Operation& op, const PlanPlace& place, const Operation* pipeline, int unit) {
+    const Slot slot{place.buffer, pieces_.range(op, place, pipeline, unit).first};
+    return place.role.where == Where::Switch && place.ranks.size() > 1
+               ? DataPlace{slot, -1, team(place.ranks)}
+               : DataPlace{slot, place.ranks.front()};
+  }
+
+  // Raises the flags of what was stored as packets; a Sync stands before the first. Returns whether there are
+  // any.
+  bool raise_packets(const Operation& op, const PlanPlace& place, const Operation* pipeline, int unit,
+                     bool first) {
+    if (!place.role.packet) return false;
+    for (Rank n : place.ranks)
+      for (int stretch : stretches(op, place, n, pipeline, unit)) {
+        if (std::exchange(first, false)) sync();
+        const int id = packet(n, stretch);
+        raise(op, n, id, false);
+        if (raised_.at({n, id}).times > 1)
+          throw InputError(op.where, op.name + ": stores packets twice at one offset in a launch",
+                           "their flags are the same: give them other offsets");
+      }
+    return true;
   }
 
   int team(const std::vector<Rank>& ranks) {
@@ -375,10 +443,10 @@ class Translator {
   }
 
   // By their first pieces: the borders that packet_stretches() has put between the first piece and the last.
-  std::vector<int> stretches(const Operation& op, const PlanPlace& place, const Operation* pipeline,
+  std::vector<int> stretches(const Operation& op, const PlanPlace& place, Rank n, const Operation* pipeline,
                              int unit) const {
     const PieceRange r = pieces_.range(op, place, pipeline, unit);
-    const std::set<int>& all = stretches_.at(place.ranks[0]);
+    const std::set<int>& all = stretches_.at(n);
     return {all.lower_bound(r.first), all.lower_bound(r.first + r.count)};
   }
 
@@ -410,6 +478,7 @@ class Translator {
 
   const JsonReader& root_;
   const std::string file_;
+  const PromisedOf& promised_;
   MscclppFile& result_;
   std::vector<Gpu> gpus_;
   std::optional<Rank> root_rank_ = {};  // that the file names
@@ -420,16 +489,18 @@ class Translator {
   Rank rank_ = 0;                                                   // whose block is being translated
   int program_block_ = 0;
   int instructions_ = 0;
+  std::map<std::pair<Rank, int>, int> proxy_of_ = {};  // by rank and port channel: its block
   // Blocks that have a barrier, by rank and barrier.
   std::map<std::pair<Rank, int>, std::vector<int>> meetings_ = {};
 };
 
 }  // namespace
 
-MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations) {
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations,
+                              const PromisedOf& promised) {
   const JsonReader root = parse_json(text, file);
   MscclppFile result;
-  Translator(root, file, most_operations, result).translate();
+  Translator(root, file, most_operations, promised, result).translate();
   return result;
 }
 

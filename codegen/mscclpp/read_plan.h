@@ -11,6 +11,10 @@
 //   sem_release, sem_acquire           Signal; a Wait for the value i - init_value, if that is one
 //   packets (ppkt, ..., recspkt)       Wait, Sync, Move, Sync, Signal: a counter for each stretch of scratch
 //                                      that is stored and loaded as a whole, listed in `packets`
+//   pws, pwsf, flush, puts             over a port channel: a block of its own, the proxy of the channel,
+//                                      does what is asked for, in its order: Wait for a counter that the asking
+//                                      block raises, Sync, then the Move, the Signal to the peer, or a Signal
+//                                      back (flush), Sync. A launch ends without it (`proxies`)
 //   tbg_info                           the part of the chunks that the block of a group moves
 //   pipeline                           its operations for each unit, one after the other, unrolled
 //
@@ -26,8 +30,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "codegen/promised.h"
 #include "ir/collective.h"
 #include "ir/peer_program.h"
 #include "semantics/verify_peers.h"
@@ -37,20 +43,23 @@ namespace chorale {
 struct MscclppFile {
   Collective collective = {};
   PeerProgram program = {};
-  std::vector<PeerPacket> packets = {};  // for the verifier
+  std::vector<PeerPacket> packets = {};            // for the verifier
+  std::vector<std::pair<Rank, int>> proxies = {};  // for the verifier: rank and block
   std::string protocol = {};
   int pieces = 1;                       // chunks of the program in one of the file
   std::vector<std::string> notes = {};  // what its loader stumbles over, though the plan has a meaning
 };
 
 // Throws InputError, located by rank, thread block and operation, if the text is not such a plan, and for
-// what has no meaning here: unknown operations and collectives, channels through a proxy (port), an index out
-// of range, more than the executor's 64 operations, 16 channels and 16 buffers per thread block, 8 channels
-// per operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and signals
-// whose numbers in a launch differ; what the executor does not do as the plan states (get between different
-// indices, packets in a pipeline, double-buffered scratch of peers). `most_operations` is for executors that
-// were built with another limit.
-MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64);
+// what has no meaning here: unknown operations and collectives, an index out of range, more than the
+// executor's 64 operations, 16 channels and 16 buffers per thread block, 8 channels per operation, 16
+// barriers and semaphores; a channel, semaphore or packet of two blocks; waits and signals whose numbers in a
+// launch differ; what the executor does not do as the plan states (get between different indices, packets in
+// a pipeline, double-buffered scratch of peers). `most_operations` is for executors that were built with
+// another limit. "sendrecv" of the DSL is known: each rank's input goes to the next rank's output. Other
+// names, such as "custom", say nothing of what is promised: `promised` does.
+MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64,
+                              const PromisedOf& promised = {});
 
 // Whether this JSON text is such a plan, perhaps a faulty one: it is an object with the key "gpus".
 bool is_mscclpp_plan(std::string_view text, const std::string& file);

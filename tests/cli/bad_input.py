@@ -307,8 +307,18 @@ def plan(name, change):
     (work / name).write_text(json.dumps(changed))
 
 
+# coll="custom" of MSCCL XML, two chunks of one input: what it promises is in a file of its own.
+step = '<step s="0" type="{}" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="2" depid="-1" deps="-1" hasdep="0"/>'
+(work / "custom.xml").write_text(
+    '<algo name="x" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="custom" inplace="0">'
+    f'<gpu id="0" i_chunks="2" o_chunks="0" s_chunks="0"><tb id="0" send="1" recv="-1" chan="0">{step.format("s")}</tb></gpu>'
+    f'<gpu id="1" i_chunks="0" o_chunks="2" s_chunks="0"><tb id="0" send="-1" recv="0" chan="0">{step.format("r")}</tb></gpu></algo>'
+)
+for name, ends in {"there": (0, 1), "back": (1, 0)}.items():
+    (work / f"{name}.json").write_text(json.dumps({"collective": name, "chunks": [{"pre": [ends[0]], "post": [ends[1]]}]}))
+assert "right" in run_chorale("program", "custom.xml", "--collective", "there.json").stdout
 plan("unknown.plan", lambda plan, ops: ops[0].update(name="fly"))
-plan("proxy.plan", lambda plan, ops: plan["gpus"][1]["channels"][0].update(channel_type="port"))
+plan("proxy.plan", lambda plan, ops: plan["gpus"][1]["channels"][0].update(channel_type="pigeon"))
 plan("race.plan", lambda plan, ops: ops.remove({"name": "nop"}))
 plan("cut.plan", lambda plan, ops: plan["gpus"][1].pop("channels"))
 plan("empty.plan", lambda plan, ops: plan["gpus"].clear())
@@ -340,7 +350,9 @@ for name, (arguments, word) in {
     "no memory": (["check", "good.json", "--memory-limit", "0"], "--memory-limit: 0 leaves no memory"),
     "sizes the wrong way round": (["emit", "good.json", "--min-bytes", "2K", "--max-bytes", "1K"], "--min-bytes: is larger than --max-bytes"),
     "a plan with an unknown operation": (["program", "unknown.plan"], "gpus[1].threadblocks[0].ops[0]: fly"),
-    "a plan through a proxy": (["program", "proxy.plan"], "gpus[1].channels[0].channel_type: port"),
+    "a collective without a name": (["program", "custom.xml"], "state what it promises: --collective FILE"),
+    "another collective": (["program", "custom.xml", "--collective", "back.json"], "custom.xml: is wrong out of place: rank"),
+    "a plan over pigeons": (["program", "proxy.plan"], "gpus[1].channels[0].channel_type: 'pigeon'"),
     "a plan with a race": (["program", "race.plan"], "is wrong out of place: rank"),
     "a plan without channels": (["program", "cut.plan"], "gpus[1]: 'channels' is missing"),
     "a plan without ranks": (["program", "empty.plan"], "has no ranks"),

@@ -31,6 +31,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 MscclppFile read_plan(const Json& plan) {
   return mscclpp_from_json(plan.dump(), "plan");
@@ -39,7 +40,7 @@ MscclppFile read_plan(const Json& plan) {
 std::vector<Fault> faults(const Json& plan, bool relaxed_orders = false) {
   const MscclppFile file = read_plan(plan);
   return violations(file.collective, file.program,
-                    {.relaxed_orders = relaxed_orders, .packets = file.packets}, 1);
+                    {.relaxed_orders = relaxed_orders, .packets = file.packets, .proxies = file.proxies}, 1);
 }
 
 std::string refusal(const Json& plan) {
@@ -256,6 +257,146 @@ TEST(ReadMscclppPlan, packets_need_two_halves_of_scratch_and_an_answer) {
               ElementsAre(says(Kind::Race, "launch 2: writes rank 1's scratch[0], and nothing orders")));
 }
 
+// AllReduce in place of two ranks: each adds up one half and returns it. What the answer was made of has been
+// read, also for the next launch; where the answer does not depend on it, nothing shows that it was read.
+Json two_phases(const char* channel) {
+  Json plan = two_ranks("allreduce", "s", 2, 2, 4, [&](int n) {
+    return List{threadblock(
+        0, {move("ppkt", {local("i", 1 - n)}, {remote(0, n)}, channel),
+            move("respkt", {local("i", n), local("s", 1 - n)}, {local("i", n), remote(0, 2 + n)}, channel),
+            nop, move("upkt", {local("s", 3 - n)}, {local("i", 1 - n)})})};
+  });
+  plan["protocol"] = "LL";
+  plan["inplace"] = true;
+  for (Json& gpu : plan["gpus"]) {
+    gpu["channels"][0]["channel_type"] = channel;
+    gpu["threadblocks"][0]["channels"][0]["channel_type"] = channel;
+    gpu["threadblocks"][0]["remote_buffer_refs"][0]["access_channel_type"] = channel;
+  }
+  return plan;
+}
+
+TEST(ReadMscclppPlan, what_packets_show_is_known_in_the_next_launch) {
+  for (const char* channel : {"memory", "port"}) {
+    Json plan = two_phases(channel);
+    EXPECT_THAT(faults(plan), IsEmpty()) << channel;
+    // A broadcast of one rank's chunk with an answer that was there before.
+    plan["gpus"][0]["threadblocks"][0]["ops"][1]["src_buff"].erase(1);
+    EXPECT_THAT(faults(plan), Not(IsEmpty())) << channel;
+  }
+  EXPECT_THAT(read_plan(two_phases("port")).notes, SizeIs(2));  // ppkt and respkt are not so in the executor
+}
+
+// Each rank puts its chunk into the other's output by a proxy. The handshake says that the output may be
+// written, the signal after the put that it has been.
+Json put_by_proxies(const char* last) {
+  Json plan = two_ranks("allgather", "o", 1, 2, 1, [&](int n) {
+    Json handshake = talk("signal"), await = talk("wait"),
+         send = move("put", {local("i", 0)}, {remote(0, n)}, "port");
+    send["channel_ids"] = {0};
+    for (Json* op : {&handshake, &await}) (*op)["channel_type"] = "port";
+    List ops = {handshake, await, nop, send, handshake, move("copy", {local("i", 0)}, {local("o", n)}),
+                await};
+    if (last != std::string("signal")) {
+      ops[3]["name"] = last;
+      ops.erase(ops.begin() + 4);
+    }
+    return List{threadblock(0, ops)};
+  });
+  for (Json& gpu : plan["gpus"]) {
+    gpu["channels"][0]["channel_type"] = "port";
+    gpu["threadblocks"][0]["channels"][0]["channel_type"] = "port";
+    gpu["threadblocks"][0]["remote_buffer_refs"][0]["access_channel_type"] = "port";
+  }
+  return plan;
+}
+
+// Nothing says that the proxy has read the input when the launch ends but a flush, or an answer.
+TEST(ReadMscclppPlan, a_proxy_reads_later_than_it_is_asked) {
+  EXPECT_THAT(faults(put_by_proxies("pwsf")), IsEmpty());
+  for (const char* last : {"signal", "pws"}) {
+    EXPECT_THAT(faults(put_by_proxies(last)), Not(IsEmpty())) << last;
+    Json answered = put_by_proxies(last);
+    for (int n : {0, 1}) {
+      Json answer = ops(answered, n)[0], await = ops(answered, n)[1];
+      ops(answered, n).insert(ops(answered, n).end(), {nop, answer, await});
+    }
+    EXPECT_THAT(faults(answered), IsEmpty()) << last;
+  }
+  Json flushed = put_by_proxies("signal");
+  for (int n : {0, 1}) {
+    Json flush = ops(flushed, n)[0];
+    flush["name"] = "flush";
+    ops(flushed, n).push_back(flush);
+  }
+  EXPECT_THAT(faults(flushed), IsEmpty());
+  EXPECT_THAT(read_plan(flushed).notes, SizeIs(1));
+  Json early = put_by_proxies("pwsf");  // without the handshake outputs are written before they may be
+  for (int n : {0, 1}) ops(early, n).erase(ops(early, n).begin(), ops(early, n).begin() + 3);
+  EXPECT_THAT(faults(early), Not(IsEmpty()));
+}
+
+// "sendrecv" is known: the next rank has the input. "custom" is what the user promises, in chunks of the
+// file.
+TEST(ReadMscclppPlan, a_collective_without_a_name_is_promised) {
+  Json plan = put_by_proxies("pwsf");
+  plan["collective"] = "sendrecv";
+  for (int n : {0, 1}) {
+    plan["gpus"][n]["output_chunks"] = 1;
+    ops(plan, n)[3]["dst_buff"][0]["index"] = 0;
+    ops(plan, n).erase(4);
+  }
+  EXPECT_THAT(faults(plan), IsEmpty());
+  Json other = plan;
+  ops(other, 1)[3]["src_buff"][0]["type"] = "s";
+  EXPECT_THAT(faults(other), Not(IsEmpty()));
+  plan["collective"] = "custom";
+  EXPECT_THAT(refusal(plan), HasSubstr("state what it promises: --collective FILE"));
+  const Collective swap{
+      .custom_name = "swap", .ranks = 2, .chunks = {{.pre = {0}, .post = {1}}, {.pre = {1}, .post = {0}}}};
+  const auto promised = [&](const Collective& what) {
+    const MscclppFile file = mscclpp_from_json(plan.dump(), "plan", 64, [&](int) { return what; });
+    return violations(file.collective, file.program, {.packets = file.packets, .proxies = file.proxies}, 1);
+  };
+  EXPECT_THAT(promised(swap), IsEmpty());
+  Collective stays = swap;
+  std::swap(stays.chunks[0].post, stays.chunks[1].post);
+  EXPECT_THAT(promised(stays), Not(IsEmpty()));
+}
+
+// A packet is made at home and stored at all others by the switch; over a port it is put with its flag.
+TEST(ReadMscclppPlan, packets_go_over_switches_and_ports) {
+  Json plan = two_ranks("allgather", "s", 1, 2, 2, [](int n) {
+    return List{threadblock(
+        0, {move("cpkt", {local("i", 0)}, {local("s", n)}),
+            move("gstorepkt", {local("s", n)}, {over_switch(n)}, "switch"),
+            move("upkt", {local("s", 0)}, {local("o", 0)}), move("upkt", {local("s", 1)}, {local("o", 1)})})};
+  });
+  plan["protocol"] = "LL";
+  plan["use_double_scratch_buffer"] = true;
+  Json over_port = plan, without = plan;
+  for (int n : {0, 1}) {
+    plan["gpus"][n]["channels"].push_back({{"channel_type", "switch"},
+                                           {"buffer_type", "s"},
+                                           {"rank_groups", Json::array({{{"size", 2}, {"ranks", {0, 1}}}})}});
+    plan["gpus"][n]["threadblocks"][0]["channels"].push_back(
+        {{"channel_type", "switch"}, {"channel_ids", Json::array({0})}});
+    Json& gpu = over_port["gpus"][n];
+    gpu["channels"][0]["channel_type"] = "port";
+    gpu["threadblocks"][0]["channels"][0]["channel_type"] = "port";
+    gpu["threadblocks"][0]["remote_buffer_refs"][0]["access_channel_type"] = "port";
+    ops(over_port, n)[1] = move("rppkt", {local("s", n)}, {remote(0, n)}, "port");
+    ops(over_port, n)[1]["channel_ids"] = {0};
+  }
+  EXPECT_THAT(faults(plan), IsEmpty());
+  EXPECT_THAT(faults(over_port), IsEmpty());
+  over_port["use_double_scratch_buffer"] = false;
+  EXPECT_THAT(faults(over_port),
+              Not(IsEmpty()));  // the next launch's packet may come before this one's is read
+  ops(plan, 0)[1]["dst_buff"][0]["index"] = 1;
+  EXPECT_THAT(refusal(plan) + (refusal(plan).empty() ? faults(plan)[0].words : ""), Not(IsEmpty()));
+}
+
 // Packets order themselves, not other data of the block that sends them.
 TEST(ReadMscclppPlan, packets_hand_on_nothing_but_themselves) {
   Json plan = two_ranks("allgather", "i", 2, 4, 1, [](int) { return List{threadblock(0, {nop})}; });
@@ -317,9 +458,9 @@ TEST(ReadMscclppPlan, what_cannot_be_understood_is_refused_with_its_place) {
   const Json put = mailboxes()["gpus"][0]["threadblocks"][0]["ops"][3];
   EXPECT_EQ(op({{"name", "fly"}}),
             "plan: gpus[1].threadblocks[0].ops[3]: fly: is not an operation that is understood here");
-  EXPECT_THAT(op({{"name", "pwsf"}}), HasSubstr("need a proxy"));
-  EXPECT_THAT(op({{"name", "flush"}}), HasSubstr("need a proxy"));
-  EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(0, 0)}, "port")), HasSubstr("need a proxy"));
+  EXPECT_THAT(op(move("pwsf", {local("i", 0)}, {remote(0, 0)})), HasSubstr("is for port channels"));
+  EXPECT_THAT(op(talk("flush")), HasSubstr("is for port channels"));
+  EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(0, 0)}, "port")), HasSubstr("out of range"));
   EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(1, 0)})), HasSubstr("buffer_id: 1 is out of range"));
   EXPECT_THAT(op(move("put", {local("x", 0)}, {remote(0, 0)})), HasSubstr("'x' is not a buffer"));
   EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(0, 0, 2)})), HasSubstr("1 chunks and 2 chunks"));
@@ -339,7 +480,7 @@ TEST(ReadMscclppPlan, what_cannot_be_understood_is_refused_with_its_place) {
               HasSubstr("more channels than the executor"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][0].erase("channels"); }), HasSubstr("'channels' is missing"));
   EXPECT_THAT(refused([](Json& p) { p.erase("protocol"); }), HasSubstr("'protocol' is missing"));
-  EXPECT_THAT(refused([](Json& p) { p["collective"] = "sendrecv"; }), HasSubstr("is not a collective"));
+  EXPECT_THAT(refused([](Json& p) { p["collective"] = "dance"; }), HasSubstr("'dance', which is none of"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][1]["id"] = 0; }), HasSubstr("not in order"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][1]["channels"][0]["connected_to"] = Json::array({1}); }),
               HasSubstr("channel to the rank itself"));

@@ -10,8 +10,9 @@ void mscclpp_plan(std::string_view text) {
     if (!is_mscclpp_plan(text, "input")) return;
     const MscclppFile file = mscclpp_from_json(text, "input");
     if (bytes_of(file.collective) > 1e5) return;
-    violations(file.collective, file.program, {.packets = file.packets});
-    violations(file.collective, file.program, {.relaxed_orders = true, .packets = file.packets});
+    violations(file.collective, file.program, {.packets = file.packets, .proxies = file.proxies});
+    violations(file.collective, file.program,
+               {.relaxed_orders = true, .packets = file.packets, .proxies = file.proxies});
   });
 }
 
