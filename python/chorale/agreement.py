@@ -2,10 +2,12 @@
 the processes, so those that wait name the ranks that are missing within seconds; what fails on one rank is
 raised on all, with its number."""
 
+import atexit
 import collections
 import os
 import pathlib
 import pickle
+import threading
 import time
 
 import torch.distributed as dist
@@ -16,6 +18,7 @@ from chorale.logs import log
 PATIENCE = 5.0                # seconds after which those that wait name the ranks that are missing
 LIMIT = 1800.0                # seconds after which they give up
 _met = collections.Counter()  # how often the ranks of a group have met
+_waits, _watched = {}, []     # what each thread waits in; the stores that are watched
 
 
 class Disagreement(RuntimeError):
@@ -38,7 +41,7 @@ def everyone(mine, group, doing):
     while missing:
         missing, waited = [each for each in missing if not store.check([key(each)])], time.monotonic() - begin
         if missing and waited > told + PATIENCE:
-            late = ("rank " if len(missing) == 1 else "ranks ") + ", ".join(map(str, missing))
+            late = _ranks(missing)
             log.warning("rank %d waits for %s since %.0f s, %s", own, late, waited, doing)
             told = waited
             if waited > LIMIT:
@@ -71,6 +74,76 @@ def _has_ended(store, key):
         return pathlib.Path(f"/proc/{there[2]}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+
+
+class Wait:
+    """A call in which this rank may wait for others of its group, whose numbers in the world are `ranks`."""
+
+    def __init__(self, doing, ranks):
+        self.doing, self.ranks = doing, ranks
+
+    def __enter__(self):
+        self.since = time.monotonic()
+        _waits[threading.get_ident()] = self
+
+    def __exit__(self, *_):
+        del _waits[threading.get_ident()]
+
+
+def watch():
+    """From now on, what ranks wait in for longer than PATIENCE is named on all ranks of their group, with those
+    that are missing there."""
+    store = dist.distributed_c10d._get_default_store()
+    if store in _watched:
+        return
+    _watched.append(store)
+    ended = threading.Event()
+    looks = threading.Thread(target=_looks, args=(store, dist.get_rank(), dist.get_world_size(), ended), daemon=True)
+    atexit.register(lambda: (ended.set(), looks.join(PATIENCE)))
+    looks.start()
+
+
+def _looks(store, own, ranks, ended):
+    shown, before, told = None, None, None
+    try:
+        while not ended.wait(PATIENCE / 2):
+            late = [each for each in list(_waits.values()) if time.monotonic() - each.since > PATIENCE]
+            mine = (late[0].ranks, late[0].doing) if late else None
+            if mine != shown:
+                store.set(f"chorale/wait/{own}", pickle.dumps(mine).hex())
+                store.add("chorale/waits", bool(mine) - bool(shown))
+                shown = mine
+            if store.add("chorale/waits", 0) <= 0:
+                before = told = None
+                continue
+            words = _waiting(store, own, range(ranks))
+            if words == before != told:  # twice in a row: all have given their word
+                log.warning("%s", words)
+                told = words
+            before = words
+    except RuntimeError:  # the store is gone
+        pass
+
+
+def _waiting(store, own, ranks):
+    """Where ranks of groups that have the rank `own` wait."""
+    at = collections.defaultdict(list)
+    for rank in ranks:
+        key = f"chorale/wait/{rank}"
+        word = pickle.loads(bytes.fromhex(store.get(key).decode())) if store.check([key]) else None
+        if word is not None and own in word[0]:
+            at[word].append(rank)
+    there = {rank for found in at.values() for rank in found}
+    lines = []
+    for (group, doing), found in at.items():
+        missing = [rank for rank in group if rank not in there]
+        lines.append(f"{_ranks(found)} waited {PATIENCE:g} s in {doing}" +
+                     (f" for {_ranks(missing)}" if missing else ""))
+    return "; ".join(lines)
+
+
+def _ranks(numbers):
+    return ("rank " if len(numbers) == 1 else "ranks ") + ", ".join(map(str, numbers))
 
 
 def together(act, group, doing):

@@ -18,6 +18,7 @@ from chorale.exchanges import global_rank, part
 BUCKET = 25 << 20                         # bytes of gradients, as of DistributedDataParallel
 PATIENCE = datetime.timedelta(minutes=2)  # how long state_dict() waits for the other ranks
 MASTER = {"master_param": "w"}            # of parameters of 16 bits
+SCALER = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler  # before PyTorch 2.3
 
 
 class Fused(torch.optim.Optimizer):
@@ -45,6 +46,7 @@ class Fused(torch.optim.Optimizer):
         self.synchronizes = self.behind is not process_group or process_group is None
         self.rows = []            # buckets of each group
         self.order, self.next = [], 0  # in which buckets are reduced, and the one that is next
+        self.rounds = 0                # in which the order has come to its end, or was left
         super().__init__(params, defaults)
 
     def checked(self, group):
@@ -174,6 +176,7 @@ class Fused(torch.optim.Optimizer):
         for row in self.order[self.next:] if self.next > 0 else ():
             row.start()
         self.wait()
+        self.rounds += self.next > 0
         self.next = 0
 
     @contextlib.contextmanager
@@ -198,11 +201,16 @@ class Fused(torch.optim.Optimizer):
         except (RuntimeError, ValueError) as error:
             fault = error
         flags = torch.tensor([
-            fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every
+            self.rounds % 256, fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every
                                                                 for p in row.params)
         ],
                              dtype=torch.uint8)
-        flags, at = self.gathered(flags).amax(0).tolist(), 1 + len(every)
+        flags = self.gathered(flags)
+        rounds, flags, at = flags[:, 0].tolist(), flags[:, 1:].amax(0).tolist(), 1 + len(every)
+        if len(set(rounds)) > 1:
+            raise RuntimeError(
+                f"a rank has left out a step that others take: rounds of reductions, by rank, are {rounds}; "
+                "call step() and zero_grad() on every rank")
         if flags[0]:
             self.settle()
             for row in every:
@@ -252,6 +260,7 @@ class Fused(torch.optim.Optimizer):
                     self.advance(divided[0], group)
             self.rows[number] = rows
         self.next = 0
+        self.rounds += 1
         for row in self.order:
             row.anew()
         if divides:
@@ -311,6 +320,21 @@ class Fused(torch.optim.Optimizer):
         ratio = float(max_norm) / (norm + 1e-6)
         self.clip *= ratio if not ratio >= 1 else 1.0  # not a number stays one
         return torch.tensor(norm, dtype=torch.float32)
+
+    @torch.no_grad()
+    def unscale(self, inverse):
+        """Multiplies gradients by a number, and their sums over the ranks. Whether all sums are finite, the
+        same on all ranks, which all call it."""
+        self.collect()
+        self.wait()
+        finite = True
+        for row in (row for rows in self.rows for row in rows):
+            row.grads.mul_(inverse)
+            row.seen = row.grads._version
+            if row.reduced is not None:
+                finite = finite and bool(row.reduced.isfinite().all())
+                row.reduced.mul_(inverse)
+        return bool(self.gathered(torch.tensor([finite])).all())
 
     def zero_grad(self, *args, **options):
         """As PyTorch's, with its default of set_to_none."""
@@ -440,6 +464,14 @@ class Fused(torch.optim.Optimizer):
             entry[each].shape == p.shape for each in self.names)
 
 
+def _unscaled(scaler, optimizer, inv_scale, found_inf, allow_fp16, others=SCALER._unscale_grads_):
+    """GradScaler's, whose step is left out on all ranks where a sum over the ranks is not finite."""
+    if not isinstance(optimizer, Fused):
+        return others(scaler, optimizer, inv_scale, found_inf, allow_fp16)
+    return {found_inf.device: torch.full_like(found_inf, float(not optimizer.unscale(inv_scale.item())))}
+
+
+SCALER._unscale_grads_ = _unscaled
 _besides = {}
 
 

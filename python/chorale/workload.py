@@ -28,7 +28,7 @@ import torch
 import torch.distributed as dist
 
 from chorale import cache, operators, shared
-from chorale.agreement import together
+from chorale.agreement import Wait, together, watch
 from chorale.exchanges import carries, global_rank, part
 from chorale.logs import log
 from chorale.statements import TYPES
@@ -255,6 +255,8 @@ class Workload:
         self.library.chorale_elements.restype = ctypes.c_int64
         self.meaning = (pathlib.Path(folder) / MEANING).read_text()
         self.rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.members = tuple(global_rank(group, each) for each in range(ranks))
+        watch()
         wanted = self.description["ranks"] * self.description["groups"]
         if ranks != wanted:
             raise ValueError(f"{self.name} is for {wanted} ranks, and the group has {ranks}")
@@ -411,9 +413,10 @@ class Workload:
                 )
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr()
                                                          for row in self.rows))
-        self.checked(
-            self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed),
-                                     *stream))
+        handle = ctypes.c_void_p(self.handle(sizes))
+        with Wait(self.name, self.members):
+            code = self.library.chorale_run(handle, addresses, ctypes.c_uint64(seed), *stream)
+        self.checked(code)
         self.warm.add(sizes)
         return tensors
 
@@ -427,10 +430,11 @@ class Workload:
         """A small tensor of the host of each rank, by rank; called by all. Of programs on the CPU."""
         mine = mine.contiguous()
         everyone = mine.new_empty([dist.get_world_size(self.group), *mine.shape])
-        self.checked(
-            self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()),
-                                        ctypes.c_void_p(everyone.data_ptr()),
-                                        ctypes.c_int64(mine.numel() * mine.element_size())))
+        with Wait(f"step() of {self.name}", self.members):
+            code = self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()),
+                                               ctypes.c_void_p(everyone.data_ptr()),
+                                               ctypes.c_int64(mine.numel() * mine.element_size()))
+        self.checked(code)
         return everyone
 
     def register(self, name=None):

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import datetime
 import io
+import logging
 import os
 import pathlib
 import random
@@ -24,7 +25,7 @@ counts = [int(each) for each in sys.argv[3:] if each != "--current"] or [2, 3]
 torch = started(counts)
 import torch.distributed as dist  # noqa: E402
 
-from chorale import fused as fused_optimizers, optim  # noqa: E402
+from chorale import agreement, fused as fused_optimizers, optim  # noqa: E402
 from plain_lamb import PlainLAMB  # noqa: E402
 
 rank, ranks = dist.get_rank(), dist.get_world_size()
@@ -269,6 +270,32 @@ for step, (x, y) in enumerate(batches(6)):
     assert all(torch.allclose(p, q, rtol=1e-5, atol=1e-6) for p, q in zip(net.parameters(), twin.parameters())), f"step {step}: other parameters"
 replicas("buckets", net.parameters())
 
+# GradScaler: the scale leaves the sums, too, and an overflow on one rank leaves the step out on all. Passes
+# that only add, autocast and clipping beside it.
+for fused, plain in [(optim.FusedSGD, torch.optim.SGD), (optim.FusedAdam, torch.optim.Adam)] if hasattr(torch.amp, "GradScaler") else []:
+    for clips in (False, True):
+        net, twin = model(), model()
+        both = [(net, fused(net.parameters(), lr=0.01, directory=folder)), (twin, plain(twin.parameters(), lr=0.01))]
+        scalers = [torch.amp.GradScaler("cpu", init_scale=1024.0) for _ in both]
+        for step, (x, y) in enumerate(batches(5)):
+            overflow = float("inf") if step == 2 and rank == ranks - 1 else 1.0
+            for (each, optimizer), scaler in zip(both, scalers):
+                optimizer.zero_grad()
+                for half in (slice(0, 8), slice(8, 16)):
+                    with optimizer.no_sync() if each is net and half.start == 0 else contextlib.nullcontext(), torch.autocast("cpu", enabled=step % 2 == 0):
+                        loss = torch.nn.functional.mse_loss(each(x[half]), y[half]) * overflow
+                    scaler.scale(loss).backward()
+                if each is twin:
+                    averaged(list(twin.parameters()))
+                if clips:
+                    scaler.unscale_(optimizer)
+                    optimizer.clip_grad_norm_(0.1) if each is net else torch.nn.utils.clip_grad_norm_(twin.parameters(), 0.1)
+                scaler.step(optimizer)
+                scaler.update()
+            assert scalers[0].get_scale() == scalers[1].get_scale() == (512.0 if step > 1 else 1024.0), "another scale"
+            assert all(torch.allclose(p, q, rtol=1e-5, atol=1e-6) for p, q in zip(net.parameters(), twin.parameters())), f"{fused.__name__}, clips {clips}, step {step}: other parameters under a scale"
+        replicas("scaled", net.parameters())
+
 # A state of these ranks on another number of them; one has nothing to reduce.
 fewer = dist.new_group(list(range(ranks - 1)))
 params = [torch.nn.Parameter(torch.arange(7.0))]
@@ -369,6 +396,33 @@ if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
     assert torch.equal(there.cpu(), y), "the operator gives something else on GPUs"
 if rank == 0:
     print("torch.ops.chorale.tail: right, and refuses what is not")
+
+# A rank that is late is named on all, and one that leaves out a step ends it on all.
+params = [torch.nn.Parameter(torch.arange(7.0))]
+optimizer, store, told = optim.FusedAdam(params, directory=folder), dist.distributed_c10d._get_default_store(), io.StringIO()
+logging.getLogger("chorale").addHandler(logging.StreamHandler(told))
+agreement.PATIENCE = 0.5
+missed = f"in step() of adam for rank {ranks - 1}"
+for late in (True, False):
+    optimizer.zero_grad()
+    (params[0] * 2).sum().backward()
+    if late and rank == ranks - 1:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (missed in told.getvalue() and store.check(["missed"])):
+            time.sleep(0.05)
+    if late and rank == 0:
+        class Missed(logging.Handler):
+            def emit(self, record):
+                if missed in record.getMessage():
+                    store.set("missed", "yes")
+        logging.getLogger("chorale").addHandler(Missed())
+    if late:
+        optimizer.step()
+        assert missed in told.getvalue() or 0 < rank < ranks - 1, f"a rank that is late is not named: {told.getvalue()}"
+    elif rank == ranks - 1:
+        optimizer.zero_grad()
+        (params[0] * 2).sum().backward()
+refused(RuntimeError, "a rank has left out a step", optimizer.step)
 
 # The last: gloo closes a group on which a rank was waited for in vain.
 fused_optimizers.PATIENCE = datetime.timedelta(seconds=1)
