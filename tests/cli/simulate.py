@@ -57,7 +57,7 @@ def random_machine(number):
 
 
 def result_of(machine, collective, name="f.json", *options):
-    run_chorale("frontier", machine, collective, "--max-chunks", 3, "--time-limit", "3s", "--json", name, "-q", *options, code=(0, 3))
+    run_chorale("frontier", machine, collective, "--max-chunks", 3, "--time-limit", "1s", "--json", name, "-q", *options, code=(0, 3))
     return json.loads((work / name).read_text())
 
 

@@ -175,7 +175,7 @@ def protoc(message, data):
 
 
 for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx-a100:2", "broadcast"), ("hub:4", "reducescatter")]:
-    run_chorale("frontier", machine, collective, "--max-chunks", 2, "--time-limit", "3s", "--json", "f.json", "-q", code=(0, 3))
+    run_chorale("frontier", machine, collective, "--max-chunks", 2, "--time-limit", "1s", "--json", "f.json", "-q", code=(0, 3))
     result = json.loads((work / "f.json").read_text())
     for number, point in [(i, p) for i, p in enumerate(result["points"]) if p["on_frontier"]][:3]:
         for target in ("goal", "chakra"):

@@ -146,7 +146,7 @@ refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda:
 for name, targets in (("exp", ("threads", "mpi")), ("math", ("threads",))):
     (work / f"{name}.chorale").write_text(pathlib.Path(adam).read_text().replace("workload adam", f"workload {name}"))
     run(chorale, "compile", f"{name}.chorale", "--machine", "ring:2", "--ranks", "2", "-o", name)
-    run("make", "-s", "-C", name, *targets, f"CXX={QUICK['CXX']}")
+    run("make", "-s", "-C", name, *targets, env=QUICK)
     run(f"{name}/{name}_threads", "N=5", "--runs", "1")
 
 # So are names of macros: those that compilers list of what emitted programs include, the headers' guards

@@ -129,7 +129,7 @@ for name, gpus in (("gb200.txt", 4), ("p5topo.txt", 8)):
 # Two nodes of 8 H100, as imported and by hand: each NIC carries 1 GiB a fourth, in 5.9 ms, by NCCL's rings
 # over all NICs, too.
 for name in ("h100x2.json", "hand.json"):
-    result = made("frontier", name, "allreduce", "--max-chunks", "1", "--time-limit", "2s")
+    result = made("frontier", name, "allreduce", "--max-chunks", "1", "--time-limit", "1s")
     assert result["points"], name
     ring = made("classic", "multi_ring_allreduce", name)
     time = re.search(r"^ *1 GiB +([0-9.]+) ms", run(chorale, "show", "r.json", "--bytes", "1G")[1], re.M)
@@ -137,7 +137,7 @@ for name in ("h100x2.json", "hand.json"):
     say(name, f"a frontier that is true; NCCL's rings take {time[1]} ms for 1 GiB")
 
 # Of any number of chunks, the verifier counts sends for 20 s.
-result = made("frontier", "twist4.json", "broadcast", "--max-chunks", "8", "--time-limit", "2s")
+result = made("frontier", "twist4.json", "broadcast", "--max-chunks", "8", "--time-limit", "1s")
 assert result["topology"]["ranks"] == 128 and result["points"], "twist4.json"
 say("twist4.json", f"a broadcast in {min(p['steps'] for p in result['points'])} steps that is true")
 
@@ -202,7 +202,7 @@ else:
 # in one line.
 for name in ("gb300_tray.xml", "h100_vm.xml", "quad_mesh.txt", "rocm_hops_all_one.txt", "two_ranks_one_gpu.xml"):
     run(chorale, "topology", "import", f"public/{name}", "-o", "imported.json")
-    result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "2s")
+    result = made("frontier", "imported.json", "allgather", "--max-chunks", "4", "--time-limit", "1s")
     assert result["points"], name
     say(name, f"imported: {result['topology']['ranks']} GPUs; its frontier is true")
 knows(["public/long_profile.py"])
@@ -218,7 +218,7 @@ for command in (["topology", "import", "public/block.conf", "-o", "imported.json
 # ---- Cayley graphs of groups that are no products of cyclic ones: frontiers that are true, with the rates
 # that were found on them.
 for name, most in (("a4xz2.json", 20), ("a4xz2_5.json", 62 / 7), ("cay64.json", None)):
-    result = made("frontier", f"truth/design_not_all_cayley/{name}", "alltoall", "--time-limit", "8s", *([] if most else ["--max-chunks", "1"]))
+    result = made("frontier", f"truth/design_not_all_cayley/{name}", "alltoall", "--time-limit", "2s", *([] if most else ["--max-chunks", "1"]))
     least = min(p["rounds"] / p["chunks"] for p in result["points"])
     assert not most or least <= most + 1e-9 or not result["complete"], (name, least)
     say(name, f"an Alltoall of {least:.3f} rounds per chunk that is true")

@@ -14,7 +14,8 @@ python_test(python.fsdp ENVIRONMENT CXX=${emitted}/quick_cxx ARGUMENTS $<TARGET_
 python_test(python.compiler ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.cache WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 # On GPUs, and what is decided before one is needed.
-python_test(python.devices WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
+python_test(python.devices WITH "torch.distributed as d; assert d.is_gloo_available()" ENVIRONMENT CXX=${emitted}/quick_cxx
+            ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries)
 python_test(python.gpus ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.operators_gpus SCRIPT python/operators ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current --gpus)
 # The package with its extension, in the build tree and as pip installs it.
