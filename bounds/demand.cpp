@@ -29,24 +29,18 @@ constexpr std::int64_t kUnreached = INT64_MAX;
 class PathCosts {
  public:
   PathCosts(const Topology& topology, const std::vector<Prices>& prices, bool timed)
-      : topology_(topology), timed_(timed) {
+      : topology_(topology), timed_(timed), leaving_(topology.ranks) {
     for (const Prices& p : prices) weights_.push_back(link_weights(topology, p));
-    // Links by their tails, one after the other in out_: counted, summed up, and laid down.
-    first_.assign(topology.ranks + 1, 0);
-    for (const Link& link : topology.links) ++first_[link.src + 1];
-    for (int n = 0; n < topology.ranks; ++n) first_[n + 1] += first_[n];
-    out_.resize(topology.links.size());
-    std::vector<int> at(first_.begin(), first_.end() - 1);
-    for (std::size_t l = 0; l < out_.size(); ++l) out_[at[topology.links[l].src]++] = static_cast<LinkId>(l);
+    for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
+      leaving_[topology.links[l].src].push_back(l);
   }
 
   std::vector<std::int64_t> from(const RankSet& sources) const {
     if (!timed_)
       return cheapest_paths(topology_.ranks, sources, std::int64_t{0}, kUnreached,
                             [&](Rank n, std::int64_t so_far, const auto& reach) {
-                              for (int i = first_[n]; i < first_[n + 1]; ++i)
-                                reach(topology_.links[out_[i]].dst, out_[i],
-                                      so_far + weights_.front()[out_[i]]);
+                              for (const LinkId l : leaving_[n])
+                                reach(topology_.links[l].dst, l, so_far + weights_.front()[l]);
                             })
           .cost;
     std::vector<std::int64_t> cost(topology_.ranks, kUnreached);
@@ -67,9 +61,8 @@ class PathCosts {
  private:
   const Topology& topology_;
   const bool timed_;
+  std::vector<std::vector<LinkId>> leaving_;             // by rank
   std::vector<std::vector<std::int64_t>> weights_ = {};  // by step, by link
-  std::vector<int> first_ = {};                          // of a rank's links in out_
-  std::vector<LinkId> out_ = {};
 };
 
 }  // namespace

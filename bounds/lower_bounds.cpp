@@ -35,6 +35,7 @@
 #include "bounds/late_arrivals.h"
 #include "bounds/partitions.h"
 #include "bounds/price_search.h"
+#include "graph/paths.h"
 #include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/topology.h"
@@ -64,18 +65,12 @@ namespace {
 class HopTable {
  public:
   explicit HopTable(const Topology& topology)
-      : topology_(topology),
-        nodes_(topology.ranks + (topology.underlay ? topology.underlay->switches : 0)),
-        first_(nodes_ + 1, 0) {
-    const std::vector<Link>& links = topology.underlay ? topology.underlay->links : topology.links;
-    for (const Link& link : links) ++first_[link.src + 1];
-    for (Node n = 0; n < nodes_; ++n) first_[n + 1] += first_[n];
-    to_.resize(links.size());
-    std::vector<int> at(first_.begin(), first_.end() - 1);
-    for (const Link& link : links) to_[at[link.src]++] = link.dst;
+      : topology_(topology), next_(topology.ranks + (topology.underlay ? topology.underlay->switches : 0)) {
+    for (const Link& link : topology.underlay ? topology.underlay->links : topology.links)
+      next_[link.src].push_back(link.dst);
   }
 
-  // [node] -> hops, -1 if there is no path.
+  // [rank] -> hops, -1 if there is no path.
   const std::vector<int>& from(const RankSet& sources) {
     const auto [at, fresh] = known_.try_emplace(sources);
     if (fresh) at->second = search(sources);
@@ -90,31 +85,25 @@ class HopTable {
   }
 
  private:
-  // Level by level; a switch is on the level of the ranks that are reached through it.
+  // What switches lead to is a hop away from the first rank that reaches them.
   std::vector<int> search(const RankSet& sources) const {
-    std::vector<int> hops(nodes_, -1);
-    std::vector<Node> level(sources.begin(), sources.end());
-    for (Rank n : sources) hops[n] = 0;
-    for (int next = 1; !level.empty(); ++next) {
-      std::vector<Node> reached, passing;  // of the next level: ranks, switches
-      const auto go_on = [&](Node n) {
-        for (int a = first_[n]; a < first_[n + 1]; ++a)
-          if (hops[to_[a]] < 0) {
-            hops[to_[a]] = next;
-            (to_[a] < topology_.ranks ? reached : passing).push_back(to_[a]);
+    std::vector<bool> passed(next_.size(), false);
+    return fewest_hops(topology_.ranks, sources, [&](Rank n, const auto& reach) {
+      std::vector<Node> through = {n};
+      for (std::size_t i = 0; i < through.size(); ++i)
+        for (const Node to : next_[through[i]]) {
+          if (to < topology_.ranks) {
+            reach(to);
+          } else if (!passed[to]) {
+            passed[to] = true;
+            through.push_back(to);
           }
-      };
-      for (Rank n : level) go_on(n);
-      for (std::size_t i = 0; i < passing.size(); ++i) go_on(passing[i]);
-      level = std::move(reached);
-    }
-    return hops;
+        }
+    });
   }
 
   const Topology& topology_;
-  const int nodes_;
-  std::vector<int> first_;  // of a node's links in to_
-  std::vector<Node> to_ = {};
+  std::vector<std::vector<Node>> next_;  // by node
   std::map<RankSet, std::vector<int>> known_ = {};
 };
 
