@@ -267,6 +267,29 @@ TEST(NcclXml, SaysWhatItLeavesOut) {
   EXPECT_THAT(import.odd, Contains(HasSubstr("1 NVLink to 7:7, which the file does not have")));
 }
 
+// A record that is there twice is one thing: a GPU, a NIC, a port, a leaf of the tree of PCI with what it has.
+TEST(NcclXml, WhatIsListedTwiceIsOne) {
+  int doubled = 0;
+  for (const char* file : {"h100.xml", "topo_8p_940.xml", "topo_4p1h.xml", "topo_8p6l.xml",
+                           "topology_p4d-24xl-topo.xml", "azure-ndv4-topo.xml"}) {
+    const std::string path = CHORALE_SOURCE "/tests/data/topology/" + std::string(file),
+                      text = read_file(path);
+    const std::vector<Link> links = imported({{path, text}}, {.nodes = 2}).machine.links;
+    for (const std::string tag : {"gpu", "nic", "net", "pci"})
+      for (std::size_t at = text.find("<" + tag); at != text.npos; at = text.find("<" + tag, at + 1)) {
+        const bool closed = text[text.find('>', at) - 1] == '/';
+        const std::size_t end = closed ? text.find('>', at) + 1 : text.find("</" + tag, at) + tag.size() + 3;
+        const std::string record = text.substr(at, end - at);
+        if (record.find("<" + tag, 1) != record.npos) continue;
+        std::string twice = text;
+        twice.insert(end, record);
+        EXPECT_EQ(imported({{path, twice}}, {.nodes = 2}).machine.links, links) << file << ": " << record;
+        ++doubled;
+      }
+  }
+  EXPECT_GE(doubled, 100);
+}
+
 // A real file is as it is: no record of it is odd.
 TEST(Lint, FindsNothingInRealFiles) {
   int files = 0;

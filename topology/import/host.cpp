@@ -218,6 +218,11 @@ std::string contents_of(const Host& host) {
 
 }  // namespace
 
+HostPart part_below(int parent, HostPart::Kind kind, std::string name, double up_gbs, std::string where) {
+  return {
+      .kind = kind, .name = std::move(name), .parent = parent, .up_gbs = up_gbs, .where = std::move(where)};
+}
+
 int Host::add(HostPart part) {
   parts.push_back(std::move(part));
   return static_cast<int>(parts.size()) - 1;

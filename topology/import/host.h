@@ -35,6 +35,9 @@ struct HostPart {
   std::vector<HostPort> ports = {};  // of a NIC, of sum net_gbs; none: the file names none
 };
 
+// Returns a part below another one, of a line of the file.
+HostPart part_below(int parent, HostPart::Kind, std::string name, double up_gbs, std::string where);
+
 struct HostCable {  // NVLink, xGMI, C2C: one direction
   int src = 0, dst = 0;
   double gbs = 0;

@@ -144,24 +144,18 @@ class HwlocReader {
     if (device.text_or("subtype", "") == "NVSwitch") {
       part = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
-      part = host_.add({.kind = PartKind::Gpu,
-                        .name = fmt::format("gpu {} ({})", gpus_, bus),
-                        .parent = above_or_cpu(above),
-                        .number = gpus_,
-                        .up_gbs = pci_rate(device),
-                        .where = device.line(),
-                        .model = id});
+      part = host_.add(part_below(above_or_cpu(above), PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus),
+                                  pci_rate(device), device.line()));
+      host_.parts[part].number = gpus_;
+      host_.parts[part].model = id;
       part_of_links_[part] = part_of_links(device);
       ++gpus_;
     } else if (kind == "0207" || (kind.starts_with("02") && !verbs_name(device).empty())) {
       const double up = pci_rate(device);
-      host_.add({.kind = PartKind::Nic,
-                 .name = "nic " + bus,
-                 .parent = above_or_cpu(above),
-                 .up_gbs = up,
-                 .net_gbs = nic_gbs(id, up),
-                 .where = device.line(),
-                 .ports = {{verbs_name(device), nics_++, nic_gbs(id, up)}}});
+      HostPart nic = part_below(above_or_cpu(above), PartKind::Nic, "nic " + bus, up, device.line());
+      nic.net_gbs = nic_gbs(id, up);
+      nic.ports = {{verbs_name(device), nics_++, nic.net_gbs}};
+      host_.add(std::move(nic));
     }
     if (part < 0) return;
     host_.known["PCIDev:" + std::to_string(number)] = part;

@@ -296,68 +296,70 @@ class Linter {
         1);
   }
 
-  // GPUs that are nearest to the same NICs: `above` is the first part above them with NICs below it, `height`
-  // parts up.
-  struct NicGroup {
-    int above = -1, height = 0;
+  int above(int p, int height) const {
+    for (; p >= 0 && height > 0; --height) p = part(p).parent;
+    return p;
+  }
+
+  bool is_below(int p, int other) const {
+    while (p >= 0 && p != other) p = part(p).parent;
+    return p >= 0 && other >= 0;
+  }
+
+  // GPUs and NICs below one part.
+  struct Group {
+    int above = -1;
     std::vector<int> gpus = {}, nics = {};
   };
 
-  bool is_below(int p, int above) const {
-    while (p >= 0 && p != above) p = part(p).parent;
-    return p >= 0;
-  }
-
-  std::vector<NicGroup> nic_groups(const std::vector<int>& nics) const {
-    std::vector<NicGroup> groups;
-    for (const int gpu : gpus_) {
-      NicGroup its{.above = gpu};
-      while (its.nics.empty() && its.above >= 0) {
-        its.above = part(its.above).parent;
-        ++its.height;
+  // By the part that is so high above GPUs that the first of them have NICs beside them.
+  std::vector<Group> groups() const {
+    const std::vector<int> nics = fast_nics();
+    std::map<int, Group> by_part;
+    for (int height = 1; height <= std::ssize(host_.parts); ++height) {
+      for (const int gpu : gpus_) by_part[above(gpu, height)].gpus.push_back(gpu);
+      bool some = false;
+      for (auto& [p, group] : by_part)
         for (const int nic : nics)
-          if (its.above >= 0 && is_below(nic, its.above)) its.nics.push_back(nic);
-      }
-      const auto same = std::ranges::find_if(
-          groups, [&](const NicGroup& each) { return each.above == its.above && each.height == its.height; });
-      NicGroup& group = same == groups.end() ? groups.emplace_back(std::move(its)) : *same;
-      group.gpus.push_back(gpu);
+          if (is_below(nic, p)) {
+            group.nics.push_back(nic);
+            some = true;
+          }
+      if (some) break;
+      by_part.clear();
     }
-    return groups;
+    std::vector<Group> result;
+    for (auto& [p, group] : by_part) result.push_back({p, std::move(group.gpus), std::move(group.nics)});
+    std::ranges::stable_sort(result, {}, [](const Group& each) { return each.nics.size(); });
+    return result;
   }
 
   // One group of GPUs has a NIC less beside it than all others, and one a NIC more, or none has.
   void check_nic_places() {
-    std::vector<NicGroup> groups = nic_groups(fast_nics());
-    const std::size_t count = groups.size();
+    const std::vector<Group> all = groups();
+    const std::size_t count = all.size();
     if (count < 3) return;
-    const int height = std::ranges::min_element(groups, {}, &NicGroup::height)->height;
-    for (NicGroup& each : groups)
-      if (each.height > height || each.above < 0) each.nics.clear();  // these are others'
-    std::ranges::stable_sort(groups, {}, [](const NicGroup& each) { return each.nics.size(); });
-    const std::size_t most = groups[count / 2].nics.size();
-    const NicGroup &few = groups.front(), &many = groups.back();
-    const bool more = many.nics.size() == most + 1 && groups[count - 2].nics.size() == most;
-    if (few.nics.size() + 1 != most || groups[1].nics.size() != most ||
-        few.gpus.size() != groups[1].gpus.size() || (!more && (many.nics.size() != most || count < 4)))
+    const Group &few = all.front(), &many = all.back();
+    const std::size_t most = all[count / 2].nics.size();
+    const bool more = many.nics.size() == most + 1 && all[count - 2].nics.size() == most;
+    if (few.nics.size() + 1 != most || all[1].nics.size() != most || few.gpus.size() != all[1].gpus.size() ||
+        (!more && (many.nics.size() != most || count < 4)))
       return;
     Host healed = host_;
-    int above = few.gpus.front();
-    for (int up = 0; up < height; ++up) above = part(above).parent;
+    const int nic = many.nics.back(), gpu = few.gpus.front();
     const std::string lacks =
         fmt::format(" has {} beside it, where {} of {} have {}",
                     few.nics.empty() ? "no NIC" : counted(std::ssize(few.nics), "NIC"),
                     count - 1 - (more ? 1 : 0), counted(static_cast<int>(count), "group"), most);
-    const int nic = many.nics.back(), gpu = few.gpus.front();
     if (more) {
-      healed.parts[nic].parent = above;
+      healed.parts[nic].parent = few.above;
       add(nic,
           fmt::format(" is nearest to {} with {}, and {}{}", part(many.gpus.front()).name,
                       counted(static_cast<int>(most), "other"), part(gpu).name, lacks),
           std::move(healed));
     } else {
       HostPart another = part(nic);
-      another.parent = above;
+      another.parent = few.above;
       healed.add(std::move(another));
       add(gpu, lacks, std::move(healed));
     }

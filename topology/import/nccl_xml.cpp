@@ -145,36 +145,28 @@ class NcclReader {
       for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, parent, up);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
+      HostPart gpu = listed(parent, PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), up, pci);
+      gpu.number = gpus_;
       gpus_ += host_.find(device(box_, bus)) < 0 ? 1 : 0;
-      host_.add({.kind = PartKind::Gpu,
-                 .name = fmt::format("gpu {} ({})", gpus_ - 1, bus),
-                 .parent = parent,
-                 .number = gpus_ - 1,
-                 .up_gbs = up,
-                 .where = pci.line(),
-                 .odd = odd_},
-                device(box_, bus));
+      host_.add(std::move(gpu), device(box_, bus));
       if (pci.has("vendor") && pci.has("device"))
         gpu_ids_.insert(lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
     } else if (!holds_more && kind.starts_with("0x02")) {
-      host_.add({.kind = PartKind::Nic,
-                 .name = "nic " + bus,
-                 .parent = parent,
-                 .up_gbs = up,
-                 .net_gbs = default_nic_gbs(up),
-                 .where = pci.line(),
-                 .odd = odd_});
+      HostPart nic = listed(parent, PartKind::Nic, "nic " + bus, up, pci);
+      nic.net_gbs = default_nic_gbs(up);
+      host_.add(std::move(nic), device(box_, bus));
       ++nics_without_speed_;
     } else if (holds_more) {
-      const int at = host_.add({.kind = PartKind::PciSwitch,
-                                .name = "pci " + bus,
-                                .parent = parent,
-                                .up_gbs = up,
-                                .where = pci.line(),
-                                .odd = std::exchange(odd_, "")});
-      read_children(pci, at);
+      read_children(pci,
+                    host_.add(listed(parent, PartKind::PciSwitch, "pci " + bus, up, pci), device(box_, bus)));
     }  // else something that neither computes nor sends
     odd_.clear();
+  }
+
+  HostPart listed(int parent, PartKind kind, const std::string& name, double up, const XmlElement& where) {
+    HostPart part = part_below(parent, kind, name, up, where.line());
+    part.odd = std::exchange(odd_, "");
+    return part;
   }
 
   // Identifies a device of a host by its bus: hosts have the same buses.
@@ -199,14 +191,10 @@ class NcclReader {
     std::vector<int>& ranks = ranks_of_[device(box_, bus)];
     if (std::ranges::any_of(ranks, [&](int p) { return host_.parts[p].number == number; }))
       return odd(gpu, fmt::format("lists rank {} of GPU {} again, and is left out", number, bus));
-    const int at = host_.add({.kind = PartKind::Gpu,
-                              .name = fmt::format("gpu {} ({})", dev, bus),
-                              .parent = parent,
-                              .number = number,
-                              .up_gbs = up,
-                              .where = gpu.line(),
-                              .model = gpu.has("gcn") ? gpu.text("gcn") : "sm " + gpu.text("sm"),
-                              .odd = odd_});
+    HostPart part = listed(parent, PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), up, gpu);
+    part.number = number;
+    part.model = gpu.has("gcn") ? gpu.text("gcn") : "sm " + gpu.text("sm");
+    const int at = host_.add(std::move(part));
     host_.known.try_emplace(device(box_, bus), at);
     ranks.push_back(at);
     ++gpus_;
@@ -264,17 +252,16 @@ class NcclReader {
 
   // All ports of a NIC together.
   void read_nic(const XmlElement& nic, int parent, double up, const std::string& bus) {
-    HostPart part{.kind = PartKind::Nic, .parent = parent, .up_gbs = up, .where = nic.line()};
+    HostPart part = part_below(parent, PartKind::Nic, "", up, nic.line());
     for (const XmlElement& net : nic.children()) {
       if (net.name() != "net") net.fail("is not known in <nic>", "only <net> is");
       const std::string name = net.text("name");
       // A NIC that is near several CPUs is listed under each.
-      const auto next = static_cast<int>(host_.parts.size());
-      if (host_.known
-              .try_emplace(fmt::format("{} net {} {} {}", box_, name, net.text_or("guid", ""),
-                                       net.text_or("port", "")),
-                           next)
-              .second == false) {
+      if (!host_.known
+               .try_emplace(fmt::format("{} net {} {} {}", box_, name, net.text_or("guid", ""),
+                                        net.text_or("port", "")),
+                            static_cast<int>(host_.parts.size()))
+               .second) {
         ++nets_again_;
         continue;
       }

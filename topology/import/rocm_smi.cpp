@@ -211,12 +211,7 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
     const int numa = read.numa.contains(a) ? read.numa.at(a) : 0;
     const auto [cpu, added] = cpus.try_emplace(numa, static_cast<int>(host.parts.size()));
     if (added) host.add({.kind = HostPart::Kind::Cpu, .name = fmt::format("cpu {}", numa)});
-    gpus.push_back(host.add({.kind = HostPart::Kind::Gpu,
-                             .name = fmt::format("GPU{}", a),
-                             .parent = cpu->second,
-                             .number = a,
-                             .up_gbs = up,
-                             .where = file}));
+    gpus.push_back(host.add({HostPart::Kind::Gpu, fmt::format("GPU{}", a), cpu->second, a, up}));
   }
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b)
