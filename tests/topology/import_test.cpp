@@ -267,7 +267,7 @@ TEST(NcclXml, SaysWhatItLeavesOut) {
   EXPECT_THAT(import.odd, Contains(HasSubstr("1 NVLink to 7:7, which the file does not have")));
 }
 
-// A record that is there twice is one thing: a GPU, a NIC, a port, a leaf of the tree of PCI with what it has.
+// What is there twice is one thing: a GPU, a NIC, a port, a leaf of the tree of PCI with what it has.
 TEST(NcclXml, WhatIsListedTwiceIsOne) {
   int doubled = 0;
   for (const char* file : {"h100.xml", "topo_8p_940.xml", "topo_4p1h.xml", "topo_8p6l.xml",
@@ -322,6 +322,7 @@ TEST(Lint, NamesTheRecordOfAFault) {
       {"h100.xml", "<net", "speed=\"180000\"", "speed=\"9000000\"", "has 9000 Gb/s"},
       {"h100.xml", "<net", "speed=\"180000\"", "speed=\"25000\"", "into the network, where 7 of 8 NICs"},
       {"h100.xml", "dev=\"4\"", "rank=\"4\"", "rank=\"9\"", "no GPU has the numbers 4, 8, of 0 to 9"},
+      {"h100.xml", "dev=\"4\"", "rank=\"4\"", "rank=\"44\"", "has the number 44, where others have 0 to 7"},
       {"h100.xml", "dev=\"4\"", "rank=\"4\"", "rank=\"5\"", "has the number 5 of another GPU"},
       {"topo_8p_940.xml", "<gpu", "<xgmi", "<xgmi target=\"7:7\" count=\"1\" tclass=\"0x0380\"/><xgmi",
        "to 7:7, which the file does not have"},

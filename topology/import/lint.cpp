@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -370,20 +371,24 @@ class Linter {
     return part(p).box;
   }
 
-  // Ranks or devices are numbered without holes, and each once.
+  // Ranks or devices are numbered without holes, and each once; one far behind all others is odd itself.
   void check_numbers() {
     std::set<std::pair<int, int>> numbers;  // by host
-    std::set<int> missing;
-    for (const int gpu : gpus_)
-      if (numbers.insert({host_of(gpu), part(gpu).number}).second)
-        missing.insert(part(gpu).number);
-      else
+    std::map<int, int> with;                // GPUs by number
+    for (const int gpu : gpus_) {
+      with[part(gpu).number] = gpu;
+      if (!numbers.insert({host_of(gpu), part(gpu).number}).second)
         add(gpu, fmt::format(" has the number {} of another GPU", part(gpu).number), {});
-    if (missing.size() < gpus_.size()) return;
-    const int least = *missing.begin(), most = *missing.rbegin();
+    }
+    if (with.size() < gpus_.size() || with.size() < 2) return;
+    const int least = with.begin()->first, most = with.rbegin()->first,
+              next = std::next(with.rbegin())->first;
+    if (gpus_.size() >= 4 && most - next > std::ssize(gpus_))
+      return add(with.at(most),
+                 fmt::format(" has the number {}, where others have {} to {}", most, least, next), {});
     std::vector<std::string> absent;
     for (int number = least; number <= most && 4 * absent.size() <= gpus_.size(); ++number)
-      if (!missing.contains(number)) absent.push_back(std::to_string(number));
+      if (!with.contains(number)) absent.push_back(std::to_string(number));
     if (!absent.empty() && 4 * absent.size() <= gpus_.size())
       found_.push_back({.text = fmt::format("{}: no GPU has the number{} {}, of {} to {}", host_.file,
                                             absent.size() > 1 ? "s" : "", joined(absent), least, most)});
