@@ -4,6 +4,7 @@ raised on all, with its number."""
 
 import atexit
 import collections
+import datetime
 import os
 import pathlib
 import pickle
@@ -39,7 +40,8 @@ def everyone(mine, group, doing):
     store.set(key(own), pickle.dumps(mine).hex())
     begin, told, missing = time.monotonic(), 0.0, numbers
     while missing:
-        missing, waited = [each for each in missing if not store.check([key(each)])], time.monotonic() - begin
+        missing = [each for each in missing if not _is_there(store, key(each))]
+        waited = time.monotonic() - begin
         if missing and waited > told + PATIENCE:
             late = _ranks(missing)
             log.warning("rank %d waits for %s since %.0f s, %s", own, late, waited, doing)
@@ -50,10 +52,24 @@ def everyone(mine, group, doing):
                 if _has_ended(store, f"chorale/process/{each}"):
                     raise ConnectionError(f"rank {each} has ended, and others wait for it {doing}")
         time.sleep(min(0.02, waited / 10))
-    result = [pickle.loads(bytes.fromhex(store.get(key(each)).decode())) for each in numbers]
+    result = [_word(store, key(each)) for each in numbers]
     store.delete_key(key(own, 1))  # all have read it
     _met[place] += 1
     return result
+
+
+def _is_there(store, key):
+    if hasattr(store, "check"):
+        return store.check([key])
+    try:  # before PyTorch 2
+        store.wait([key], datetime.timedelta(milliseconds=5))
+        return True
+    except RuntimeError:
+        return False
+
+
+def _word(store, key):
+    return pickle.loads(bytes.fromhex(store.get(key).decode())) if _is_there(store, key) else None
 
 
 def _process():
@@ -67,7 +83,7 @@ def _process():
 
 def _has_ended(store, key):
     """Whether a process of this machine has; False of others."""
-    there, here = pickle.loads(bytes.fromhex(store.get(key).decode())) if store.check([key]) else None, _process()
+    there, here = _word(store, key), _process()
     if there is None or here is None or there[:2] != here[:2]:
         return False
     try:
@@ -129,8 +145,7 @@ def _waiting(store, own, ranks):
     """Where ranks of groups that have the rank `own` wait."""
     at = collections.defaultdict(list)
     for rank in ranks:
-        key = f"chorale/wait/{rank}"
-        word = pickle.loads(bytes.fromhex(store.get(key).decode())) if store.check([key]) else None
+        word = _word(store, f"chorale/wait/{rank}")
         if word is not None and own in word[0]:
             at[word].append(rank)
     there = {rank for found in at.values() for rank in found}
