@@ -122,7 +122,7 @@ def watch():
 def _looks(store, own, ranks, ended):
     shown, before, told = None, None, None
     try:
-        while not ended.wait(PATIENCE / 2):
+        while not ended.wait(PATIENCE / 4):
             late = [each for each in list(_waits.values()) if time.monotonic() - each.since > PATIENCE]
             mine = (late[0].ranks, late[0].doing) if late else None
             if mine != shown:
