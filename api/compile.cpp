@@ -24,6 +24,7 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "ir/links_alone.h"
+#include "ir/row_named.h"
 #include "ir/words.h"
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"
@@ -242,12 +243,7 @@ const TargetEntry& entry_of(Target target) {
 }
 
 Target target_named(const std::string& name) {
-  std::vector<std::string> known;
-  for (const TargetEntry& entry : known_targets()) {
-    if (entry.name == name) return entry.target;
-    known.push_back(entry.name);
-  }
-  throw unknown_name("target", name, known);
+  return row_named(known_targets(), "target", name).target;
 }
 
 std::string names_of(TargetForm form) {

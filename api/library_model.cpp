@@ -24,6 +24,7 @@
 #include "construct/baselines/rings.h"
 #include "ir/error.h"
 #include "ir/json_fields.h"
+#include "ir/row_named.h"
 #include "ir/words.h"
 #include "topology/hardware/facts.h"
 
@@ -165,21 +166,11 @@ GenerationRow generation_of(const GpuFacts& gpu) {
 }
 
 const GpuFacts& known_gpu(const std::string& name) {
-  std::vector<std::string> known;
-  for (const GpuFacts& gpu : gpu_table()) {
-    known.emplace_back(gpu.name);
-    if (known.back() == name) return gpu;
-  }
-  throw unknown_name("GPU", name, known, "name");
+  return row_named(gpu_table(), "GPU", name, "name");
 }
 
 const NetworkFacts& known_network(const std::string& name) {
-  std::vector<std::string> known;
-  for (const NetworkFacts& network : network_table()) {
-    known.emplace_back(network.name);
-    if (known.back() == name || (name.empty() && known.back() == "InfiniBand")) return network;
-  }
-  throw unknown_name("network", name, known, "name");
+  return row_named(network_table(), "network", name.empty() ? "InfiniBand" : name, "name");
 }
 
 // "2.18": 218. The digits after the second dot change no constants.

@@ -12,6 +12,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
+#include "ir/row_named.h"
 #include "ir/words.h"
 #include "topology/hardware/facts.h"
 #include "topology/switches.h"
@@ -192,13 +193,6 @@ struct BaselineCommand {
 };
 namespace {
 
-LibraryCall known_call(const std::string& name) {
-  std::vector<std::string> known;
-  for (const Named<LibraryCall>& call : library_calls()) known.emplace_back(call.name);
-  if (const std::optional<LibraryCall> call = value_in(library_calls(), name)) return *call;
-  throw unknown_name("collective", name, known, "name");
-}
-
 // A name of a GPU takes the facts that are given; a machine has its own.
 LibraryMachine machine_asked(const BaselineCommand& command) {
   LibraryMachine facts = command.facts;
@@ -222,7 +216,7 @@ LibraryMachine machine_asked(const BaselineCommand& command) {
 
 Outcome perform(const BaselineCommand& command, Supervisor&) {
   const LibraryMachine asked = machine_asked(command);
-  const LibraryCall call = known_call(command.collective);
+  const LibraryCall call = row_named(library_calls(), "collective", command.collective, "name").value;
   const std::vector<LibraryTime> times =
       library_times(asked, call, command.sizes.empty() ? usual_sizes() : command.sizes);
   Outcome outcome = reported(report_of(asked, call, times), command.html);

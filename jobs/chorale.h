@@ -27,6 +27,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
+#include "ir/row_named.h"
 #include "jobs/binding.h"
 #include "jobs/compare.h"
 #include "jobs/design.h"

@@ -97,16 +97,6 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
   return result;
 }
 
-BaselineSet baselines_named(const std::string& name) {
-  if (const std::optional<BaselineSet> set = value_in(baseline_sets(), name)) return *set;
-  throw InputError("baselines", "'" + name + "' is not one of them", "use auto, nccl or mpi");
-}
-
-TimeModel time_named(const std::string& name) {
-  if (const std::optional<TimeModel> model = value_in<TimeModel>(kTimeModels, name)) return *model;
-  throw InputError("time", "'" + name + "' is not one of them", "use steps or events");
-}
-
 // The result, the answer and its report as JSON; an interruption carries the result alone. Without a time to
 // search the work ends by itself, at kUsualEffort or kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
@@ -115,8 +105,8 @@ py::object optimized(const Topology& topology, const Collective& collective, con
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
   OptimizeQuestion question{.message_bytes = sizes,
-                            .baselines = baselines_named(baselines),
-                            .time = time_named(time),
+                            .baselines = row_named(baseline_sets(), "baselines", baselines).value,
+                            .time = row_named(kTimeModels, "time", time).value,
                             .uses_all_time = search_time.has_value()};
   const SolveLimits limits = limits_of({}, search_time, stop);
   question.search.synthesis.limits.stop = &stop;

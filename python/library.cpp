@@ -116,16 +116,13 @@ py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
 py::tuple exported_texts(OpenLibrary& library, const std::string& machine,
                          const std::vector<std::string>& collectives, const std::string& form,
                          const std::string& group, const std::vector<std::int64_t>& message_bytes) {
-  const std::optional<ExportForm> known = value_in(export_forms(), form);
-  if (!known)
-    throw InputError("form", "'" + form.substr(0, 40) + "' is not one of them",
-                     "see 'chorale library export --help'");
+  const ExportForm known = row_named(export_forms(), "form", form).value;
   if (collectives.empty()) throw InputError("collectives", "are missing", "name at least one");
   const Exported all = export_answers(*library.file, library.path,
                                       {.place = {.machine = machine, .group = group},
                                        .collectives = collectives,
                                        .bytes = message_bytes,
-                                       .form = *known});
+                                       .form = known});
   std::vector<std::pair<std::string, std::string>> files;
   for (const NamedText& file : all.files) files.emplace_back(file.path, file.text);
   return py::make_tuple(files, all.notes);

@@ -332,6 +332,14 @@ void bind_results(py::module_& module) {
             return to_page(result);
           },
           "What 'chorale show --html' writes.")
+      .def_property_readonly("_report",
+                             [](const Result& result) {
+                               py::gil_scoped_release others;
+                               Listed listed{.best = best_sizes(result)};
+                               for (int i = 0; i < std::ssize(result.points); ++i)
+                                 if (result.points[i].on_frontier) listed.points.push_back(i);
+                               return to_json(report_of(result, listed));
+                             })
       .def_property_readonly(
           "rate_bound",
           [](const Result& result) {

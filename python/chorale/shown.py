@@ -98,8 +98,9 @@ def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
     return plots.placements(self, most, ax)
 
 
-def report(self: Union[Bounds, Ranking]) -> Dict[str, Any]:
-    """What 'chorale bounds' or 'chorale place' prints: sentences, and tables as rows of texts."""
+def report(self: Union[Bounds, Ranking, Result]) -> Dict[str, Any]:
+    """What 'chorale bounds', 'chorale place' or 'chorale frontier' prints: sentences, and tables as rows of
+    texts."""
     return json.loads(getattr(self, "_report"))
 
 
@@ -120,7 +121,7 @@ for _name in ("run", "measure", "compile", "simulate", "check"):
     setattr(Result, _name, getattr(calls, _name))
 for _noun in (Ranking, Topology):
     setattr(_noun, "_repr_html_", _repr_html_)
-for _noun in (Bounds, Ranking):
+for _noun in (Bounds, Ranking, Result):
     setattr(_noun, "report", property(report))
 setattr(Bounds, "_repr_html_", bounds_html)
 setattr(Ranking, "to_dataframe", placements_to_dataframe)

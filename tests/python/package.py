@@ -276,6 +276,9 @@ class SameAnswers(unittest.TestCase):
     def test_programs(self):
         result = chorale.frontier("ring:4", "allreduce", max_chunks=2)
         (WORK / "f.json").write_text(result.to_json())
+        text = "".join(says("show", WORK / "f.json").split())
+        for cell in sum(result.report["tables"][0]["rows"], []) + result.report["sentences"]:
+            self.assertIn("".join(cell.split()), text)
         for target in chorale.targets():
             folder = WORK / f"by_{target}"
             folder.mkdir()
