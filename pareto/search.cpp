@@ -259,26 +259,61 @@ class FrontierSearch {
   }
 
   // What a user has without a search is there before anything is searched, at any limit: the baselines,
-  // each with its own chunk count. Of large machines those with the least chunk count that is asked for come
-  // first, and the others while there is time.
+  // each with its own chunk count, those of the fewest sends first: rings of 128 ranks would take the work
+  // of all others. What does not fit is made with the least chunk count that is asked for, and with its own
+  // while there is time.
   void take_catalogue() {
     if (!ours()) return;
-    double left = kFirstWork;
+    std::vector<Baseline> made;
     for (const ClassicEntry& entry : classic_catalogue()) {
       const bool is_known = std::ranges::any_of(
           options_.known, [&](const Point& point) { return point.method == entry.method; });
       if (entry.collective != asked_.kind || is_known) continue;
-      if (most_work(kMaxSendsPerPair) > left) later_.push_back(entry.method);
-      const bool is_later = !later_.empty() && later_.back() == entry.method;
-      if (!is_later && take_baselines(entry, left)) continue;
-      if (most_work(2.0 * space_.min_chunks) <= left) take_baseline(entry.method, space_.min_chunks, left);
+      made.push_back({.entry = &entry});
+      if (most_work(kMaxSendsPerPair) <= kFirstWork) made.back().point = baseline(entry.method, 0);
+      if (!made.back().point && most_work(kMaxSendsPerPair) > kFirstWork) later_.push_back(entry.method);
+    }
+    double left = kFirstWork;
+    const double most = most_work_of_each(made, left);
+    for (Baseline& each : made) {
+      const Method method = each.entry->method;
+      if (each.point && work_of(*each.point) > most) {
+        later_.push_back(method);
+        each.point = {};
+      }
+      if (each.point && take_baseline(*std::move(each.point))) {
+        if (each.entry->is_pipelined) take_pipelines(method, left);
+      } else if (most_work(2.0 * space_.min_chunks) <= left) {
+        left -= take_baseline(method, space_.min_chunks);
+      }
     }
     if (found_->is_empty()) take_quickest();
   }
   void take_rest_of_catalogue() {
     double left = kMaxCatalogueWork;
     for (const Method method : later_)
-      if (!clock_.over() && most_work(kMaxSendsPerPair) <= left) take_baseline(method, 0, left);
+      if (!clock_.over() && most_work(kMaxSendsPerPair) <= left) left -= take_baseline(method, 0);
+  }
+
+  // One of the catalogue, and its point where it suits.
+  struct Baseline {
+    const ClassicEntry* entry = nullptr;
+    std::optional<Point> point = {};
+  };
+
+  // Returns the work up to which all fit into what is left, which it takes.
+  double most_work_of_each(const std::vector<Baseline>& made, double& left) const {
+    std::vector<double> works;
+    for (const Baseline& each : made)
+      if (each.point) works.push_back(work_of(*each.point));
+    std::ranges::sort(works);
+    double most = 0;
+    for (const double work : works) {
+      if (work > left) break;
+      left -= work;
+      most = work;
+    }
+    return most;
   }
 
   // Of a baseline with so many sends per pair of ranks (of those that have a root, per rank).
@@ -289,31 +324,43 @@ class FrontierSearch {
   // A value that combines is verified by its contributions; the rest of a send's work is as much as 40.
   double contributions() const { return asked_.combining ? std::max(topology_.ranks, 40) : 40; }
 
-  // Pipelines also with more chunks, which take more steps and fewer rounds per chunk.
-  bool take_baselines(const ClassicEntry& entry, double& left) {
-    const int fewest = take_baseline(entry.method, 0, left);
-    if (fewest == 0 || !entry.is_pipelined) return fewest > 0;
-    const int height = std::bit_width(static_cast<unsigned>(topology_.ranks - 1));
-    for (const int chunks : {fewest * height, fewest * height * height})
-      if (most_work(chunks) <= left) take_baseline(entry.method, chunks, left);
-    return true;
+  double work_of(const Point& point) const {
+    return static_cast<double>(total_sends(point.schedule)) * contributions();
   }
 
-  // Returns its chunks per block; 0 where it does not suit.
-  int take_baseline(Method method, int chunks, double& work) {
+  // More chunks, which take more steps and fewer rounds per chunk.
+  void take_pipelines(Method method, double& left) {
+    const int height = std::bit_width(static_cast<unsigned>(topology_.ranks - 1));
+    for (const int chunks : {height * height, height * height * height})
+      if (most_work(chunks) <= left) left -= take_baseline(method, chunks);
+  }
+
+  // Nothing where it does not suit the machine or the question.
+  std::optional<Point> baseline(Method method, int chunks) const {
     std::optional<Point> point =
         classic_if_possible(method, machine_, {.chunks = chunks, .root = asked_.root});
-    if (!point) return 0;
+    if (!point) return {};
     point->collective.order = asked_.order;
     if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
         !lies_within(found_->question(), *point))
-      return 0;
-    work -= static_cast<double>(total_sends(point->schedule)) * contributions();
-    // It may add in an order of its own.
-    if (!violations(topology_, point->collective, point->schedule, 1).empty()) return 0;
-    const int chunks_made = point->cost.chunks;
-    begin_with(asked_.kind, *std::move(point));
-    return chunks_made;
+      return {};
+    return point;
+  }
+
+  // False where it adds in an order of its own.
+  bool take_baseline(Point point) {
+    if (!violations(topology_, point.collective, point.schedule, 1).empty()) return false;
+    begin_with(asked_.kind, std::move(point));
+    return true;
+  }
+
+  // Returns its work; 0 where it does not suit.
+  double take_baseline(Method method, int chunks) {
+    std::optional<Point> point = baseline(method, chunks);
+    if (!point) return 0;
+    const double work = work_of(*point);
+    take_baseline(*std::move(point));
+    return work;
   }
 
   // Over shortest paths, in a tenth of a second, or not at all.
