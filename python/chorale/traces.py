@@ -7,16 +7,20 @@ since a job that is half read would give a wrong total.
 from __future__ import annotations
 
 import collections
+import gzip
 import json
 import math
 import mmap
 import re
+import zlib
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from chorale.errors import InputError
 
-KNOWN = "known are PyTorch's profiler and flight recorder, Chakra, NCCL's inspector and log, and tables"
+KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector and log, "
+         "and tables")
 MOST_RANKS = 1 << 30
+MOST_UNPACKED = 1 << 30  # bytes
 MOST_PARSED = 16 << 20  # bytes; of a longer profile only the events of collectives are parsed
 MOST_BYTES = 1 << 50
 
@@ -166,13 +170,25 @@ def _mapped(path: str) -> Data:
         raise InputError(f"{path}: cannot be read: {error.strerror}; check the path") from None
 
 
+def _unpacked(path: str) -> bytes:
+    """What gzip has packed, as folders of traces have them. Throws InputError if it is damaged or too long."""
+    try:
+        with gzip.open(path) as file:
+            data = file.read(MOST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: is not what gzip writes: {error}; pack it again") from None
+    if len(data) > MOST_UNPACKED or data[:2] == b"\x1f\x8b":
+        raise InputError(f"{path}: holds more than {MOST_UNPACKED >> 20} MiB, or is packed twice; give it unpacked")
+    return data
+
+
 def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
     """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes
     before the parser, since its file is a sequence of objects."""
     if _is_chakra(data):
         return _read_chakra(file, data, traces, tally)
     if data[:2] == b"\x1f\x8b":
-        raise InputError(f"{file}: is compressed; 'gunzip -c' writes the trace in it")
+        return _read_trace(file, _unpacked(file), traces, tally)
     if data[:1] == b"\x80" or data[:2] == b"PK":
         raise InputError(
             f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
@@ -186,6 +202,8 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
         return (_read_nccl_log if " NCCL INFO " in text else _read_table)(file, text, tally)
     if '"coll_perf"' in text:
         return _read_inspector(file, text, tally)
+    if '"COMM_COLL_NODE"' in text:
+        return _read_chakra_json(file, text, traces, tally)
     trace = _parsed(file, text)
     if isinstance(trace, list):
         return _read_profile(f"{file}: ", enumerate(trace), 0, [], file, tally)
@@ -195,6 +213,8 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
         return _read_profile(f"{file}: traceEvents", enumerate(trace["traceEvents"]), ranks, [], file, tally)
     if isinstance(trace.get("entries"), list):
         return _read_flight_recorder(file, trace, tally)
+    if isinstance(trace.get("nodes"), list):
+        return _read_execution_trace(file, trace["nodes"], tally)
     raise InputError(f"{file}: is not a known trace; {KNOWN}")
 
 
@@ -669,3 +689,71 @@ def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
     for values, us in collectives:
         tally.add(file, _chakra_call(values, us, groups, traces, file))
     tally.lasted(spans)
+
+
+# What Chakra's jsonizer writes of such a trace: an object for each message, one after the other, or a list of
+# nodes. Integers of 64 bits are texts.
+
+
+def _json_attributes(node: Any) -> Dict[bytes, Any]:
+    found: Dict[bytes, Any] = {}
+    for each in _list(node, "attr"):
+        for key, value in each.items() if isinstance(each, dict) else ():
+            if key.lower() in ("stringval", "string_val") and isinstance(value, str):
+                found[_text(each, "name").encode()] = value.encode("utf-8", "surrogateescape")
+            elif key != "name" and re.fullmatch("-?[0-9]{1,18}", str(value)):
+                found[_text(each, "name").encode()] = int(value)
+    return found
+
+
+def _micros(node: Any, *keys: str) -> int:
+    return next((int(node[key]) for key in keys if re.fullmatch("[0-9]{1,18}", str(node.get(key, "")))), 0)
+
+
+def _read_chakra_json(file: str, text: str, traces: int, tally: Tally) -> None:
+    decoder, at, nodes = json.JSONDecoder(), 0, []
+    while (at := next((i for i in range(at, len(text)) if text[i] not in " \t\r\n,"), len(text))) < len(text):
+        try:
+            each, at = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            raise InputError(
+                f"{file}:{text.count(chr(10), 0, at) + 1}: is not JSON of a Chakra execution trace") from None
+        nodes += _list(each, "nodes") or (each if isinstance(each, list) else [each])
+    spans, groups = [], {}
+    for node in nodes:
+        if "process_group:init" in _text(node, "name"):
+            groups.update(_groups_in(json.dumps(node).encode().replace(b'\\"', b'"'), file))
+    for node in nodes:
+        if not isinstance(node, dict):
+            continue
+        start, us = _micros(node, "startTimeMicros", "start_time_micros"), _micros(
+            node, "durationMicros", "duration_micros")
+        if start > 0:
+            spans.append((start, us))
+        values = _json_attributes(node)
+        if _text(node, "type") == "COMM_COLL_NODE" and b"comm_type" in values:
+            tally.add(file, _chakra_call(values, us, groups, traces, file))
+        elif _text(node, "type") in ("COMM_SEND_NODE", "COMM_RECV_NODE"):
+            tally.add(file, Call("send" if "SEND" in node["type"] else "receive"))
+    tally.lasted(spans)
+
+
+# PyTorch's execution trace (ExecutionTraceObserver, schema 1.1): record_param_comms has what the profiler has
+# of a collective, by other names, and no time.
+
+_EXECUTION_NAMES = {"collective_name": "Collective name", "dtype": "dtype", "in_msg_nelems": "In msg nelems",
+                    "out_msg_nelems": "Out msg nelems", "pg_name": "Process Group Name",
+                    "pg_size": "Group size"}
+
+
+def _read_execution_trace(file: str, nodes: List[Any], tally: Tally) -> None:
+    for number, node in enumerate(nodes):
+        args = {}
+        for each in _list(node, "attrs"):
+            value = each.get("value") if isinstance(each, dict) else None
+            if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value) and each.get("type") != "string":
+                value = int(value)
+            args[_EXECUTION_NAMES.get(_text(each, "name"), "")] = value
+        if args.get("Collective name"):
+            args["Process Group Name"] = str(args.get("Process Group Name", ""))
+            tally.add(file, _call_of_args(args, 0, f"{file}: nodes[{number}]"))

@@ -3,6 +3,7 @@
 
 Usage: job.py CHORALE SEED
 """
+import gzip
 import itertools
 import json
 import pathlib
@@ -154,6 +155,32 @@ def chakra(calls, rank, groups=True, slower=0):
     return b"".join(map(sized, parts))
 
 
+def chakra_json(calls, rank):
+    """The same as Chakra's jsonizer has it: an object per message, integers of 64 bits as texts."""
+    groups = sorted({tuple(call[1]) for call in calls})
+    listed = [{"pg_name": str(g), "pg_size": len(members), "ranks": list(members)} for g, members in enumerate(groups)]
+    nodes = [{"version": "0.0.4"}, {"id": "0", "name": "## process_group:init ##", "type": "METADATA_NODE", "inputs": {"values": f"['{json.dumps(listed)}']"}}]
+    for kind, members, (_, size, _), elements, us in calls:
+        for each in us if rank in members else []:
+            nodes.append({"id": str(len(nodes)), "type": "COMM_COLL_NODE", "durationMicros": str(int(each)), "attr": [
+                {"name": "comm_type", "int64Val": str(CHAKRA[kind])}, {"name": "comm_size", dice.choice(["int64Val", "uint64_val"]): str(sizes_of(kind, len(members), elements)[0] * size)},
+                {"name": "pg_name", "stringVal": str(groups.index(tuple(members)))}]})
+    if dice.random() < 0.3:
+        return json.dumps({"nodes": nodes})
+    return "\n".join(json.dumps(each, indent=dice.choice([None, 2])) for each in nodes)
+
+
+def execution_trace(calls, rank):
+    """PyTorch's ExecutionTraceObserver: what the profiler's arguments have, by other names."""
+    nodes = [{"name": "[pytorch|profiler|execution_trace|process]", "attrs": []}]
+    for kind, members, (name, size, _), elements, us in calls:
+        into, out = sizes_of(kind, len(members), elements)
+        for _ in us if rank in members else []:
+            has = {"collective_name": kind, "dtype": name, "in_msg_nelems": into, "out_msg_nelems": out, "pg_name": str(len(members)), "pg_size": len(members)}
+            nodes.append({"name": "record_param_comms", "attrs": [{"name": k, "type": "string" if isinstance(v, str) else "uint64", "value": v} for k, v in has.items()]})
+    return json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": nodes})
+
+
 for _ in range(12):
     calls = job()
     ranks = sorted({rank for call in calls for rank in call[1]})
@@ -188,6 +215,13 @@ for _ in range(12):
     assert found["skipped"] == [{"operation": "send", "calls": 8}], found["skipped"]
     rank0 = [call for call in whole if 0 in call[1]]
     assert listed("chakra.0.et")[1] == expected(rank0), (rank0,)
+    if rank0:
+        (work / "chakra.json").write_text(chakra_json(whole, 0))
+        assert listed("chakra.json")[1] == expected(rank0), (rank0,)
+        (work / "execution.json").write_text(execution_trace(calls, 0))
+        (work / "execution.json.gz").write_bytes(gzip.compress((work / "execution.json").read_bytes()))
+        assert listed("execution.json.gz") == listed("execution.json"), (rank0,)
+        assert {key: row[0] for key, row in listed("execution.json")[1].items()} == {key: row[0] for key, row in expected(rank0).items()}, (rank0,)
     of_all = [call for call in whole if len(call[1]) == 8]
     if of_all:
         assert listed(*[f"all.{rank}.et" for rank in range(8)])[1] == expected(of_all)
@@ -352,7 +386,7 @@ for trial in range(20):
     assert answers[0] == answers[1], (trial, answers)
 
 # Wrong input.
-wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),
+wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is not what gzip writes"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),
          "half.json": ('{"traceEvents": [', "half.json"), "none.json": ('{"traceEvents": []}', "none.json: has no collective with a size"),
          "pickle": ("\x80\x04", "is a pickle of Python"), "list.json": ('[1, "a", {"ph": 3}]', "has no collective with a size"),
          "cells.csv": ("collective,ranks,bytes\nallreduce,4\n", "cells.csv: line 2: has other columns than the header"),
