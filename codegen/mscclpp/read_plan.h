@@ -12,9 +12,9 @@
 //   packets (ppkt, ..., recspkt)       Wait, Sync, Move, Sync, Signal: a counter for each stretch of scratch
 //                                      that is stored and loaded as a whole, listed in `packets`
 //   pws, pwsf, flush, puts             over a port channel: a block of its own, the proxy of the channel,
-//                                      does what is asked for, in its order: Wait for a counter that the
-//                                      asking block raises, Sync, the Move, the Signal to the peer, or a Signal
-//                                      back (flush), Sync. A launch ends without it (`proxies`)
+//                                      does what it is asked, in that order: Wait for a counter that the
+//                                      asking block raises, Sync, the Move, the Signal to the peer, or a
+//                                      Signal back (flush), Sync. A launch ends without it (`proxies`)
 //   tbg_info                           the part of the chunks that the block of a group moves
 //   pipeline                           its operations for each unit, one after the other, unrolled
 //

@@ -427,7 +427,9 @@ TIMES = {"ms": 1000.0, "us": 1.0, "ns": 1e-3, "s": 1e6}
 
 class Ns3:
     """ "5 1 4", "4", then "0 4 400Gbps 0.0005ms 0": numbers of nodes, switches and links; the switches; a
-    link a line, in both directions, with its error rate, which is ignored."""
+    link a line, in both directions, with its error rate, which is ignored. SimAI's begins with the numbers of
+    nodes, GPUs of a server, NVSwitches, other switches and links, and the type of the GPUs; the NVSwitches
+    come first in the list."""
 
     def __init__(self, text: str, file: str) -> None:
         lines = text.splitlines()
@@ -458,27 +460,35 @@ class Ns3:
         return number * units[found[4]]
 
     def read(self) -> Wiring:
-        if len(self.words(0)) != 3:
+        simai = len(self.words(0)) >= 6
+        if not simai and len(self.words(0)) != 3:
             raise InputError(
-                f"{self.where(0)}: does not have three numbers; begin with the numbers of nodes, "
-                "switches and links"
+                f"{self.where(0)}: does not have three numbers; begin with the numbers of nodes, switches and "
+                "links, or as SimAI: nodes, GPUs of a server, NVSwitches, switches, links and a type"
             )
         nodes = self.number(0, 0, 1, 2 * MOST_RANKS)
-        switches, links = self.number(0, 1, 0, nodes - 1), self.number(0, 2, 0, MOST_LINKS)
-        if switches and len(self.words(1)) != switches:
+        hubs = self.number(0, 2, 0, nodes - 1) if simai else 0
+        switches = hubs + self.number(0, 3 if simai else 1, 0, nodes - 1 - hubs)
+        links = self.number(0, 4 if simai else 2, 0, MOST_LINKS)
+        # One line of switches; SimAI's may be in several.
+        listed: List[int] = []
+        first = 1
+        while len(listed) < switches and (simai or first == 1):
+            listed += [self.number(first, i, 0, nodes - 1) for i in range(max(len(self.words(first)), 1))]
+            first += 1
+        if len(set(listed)) != switches or len(listed) != switches:
             raise InputError(f"{self.where(1)}: does not list the switches; give {switches} numbers")
-        listed = {self.number(1, i, 0, nodes - 1) for i in range(switches)}
-        if nodes - len(listed) > MOST_RANKS:
+        if nodes - switches > MOST_RANKS:
             raise InputError(f"{self.where(0)}: makes more than {MOST_RANKS} ranks; use fewer")
         wiring = Wiring()
+        kinds = {n: ("nvswitch" if i < hubs else "network", f"switch {n}") for i, n in enumerate(listed)}
         for n in range(nodes):
-            wiring.add(*(("network", f"switch {n}") if n in listed else ("gpu", f"node {n}")))
-        first = 2 if switches else 1
+            wiring.add(*kinds.get(n, ("gpu", f"node {n}")))
         for i in range(links):
             self.join(wiring, first + i, nodes, f"has {i} of {links} links")
         wiring.read.append(
-            f"{self.file}: ASTRA-sim's topology for ns-3: {counted(nodes - switches, 'node')}, "
-            f"{switches} switch{'' if switches == 1 else 'es'}"
+            f"{self.file}: {'SimAI' if simai else 'ASTRA-sim'}'s topology for ns-3: "
+            f"{counted(nodes - switches, 'node')}, {switches} switch{'' if switches == 1 else 'es'}"
         )
         return wiring
 

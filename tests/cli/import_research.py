@@ -75,6 +75,14 @@ for gigabytes in 1.0, 46.5, 50.0, 400.0:
 found, report = machine("4 1 3\n3\n3 0 400Gbps 0.0005ms 0\n3 1 400Gbps 0.0005ms 0\n3 2 200Gbps 500ns 0\n")
 assert (found["ranks"], found["switches"], report["unit_gbs"]) == (3, 1, 25) and (between(found, 0, 3), between(found, 3, 2)) == (2, 1), found
 
+# SimAI's: two servers of two GPUs, an NVSwitch each, one switch between them; switches in one line or two.
+for listed in ["4 5 6", "4 5\n6"]:
+    links = "".join(f"{gpu} {4 + gpu // 2} 2880Gbps 0.000025ms 0\n{gpu} 6 400Gbps 0.0005ms 0\n" for gpu in range(4))
+    found, report = machine(f"7 2 2 1 8 H100\n{listed}\n{links}")
+    assert found["ranks"] == 4 and between(found, 0, 2) == 0, found
+    into = sorted(link["bandwidth"] * report["unit_gbs"] for link in found["links"] if link["dst"] == 0)
+    assert into[0] == 50 and abs(into[-1] - 360) < 20, into
+
 # Real files: what rank 0 receives, in the file's own rates.
 for name, ranks, gbs in [("topo-dgx2-1MB.json", 16, 131.072), ("topo-ndv2-1MB.json", 8, (2 / 23 + 2 / 46) * 1048.576)]:
     found, report = machine((real / name).read_text())
@@ -89,7 +97,8 @@ for text, says in [({"msccl_type": "topology", "links": [[0, -1], [1, 0]]}, "lin
                    ("topology: [Ring]\nnpus_count: [4]\nbandwidth: [-1]\nlatency: [1]\n", "-1 is out of range"),
                    ("topology: [Ring]\nnpus_count: [4]\nbandwidth: []\nlatency: [1]\n", "has 0 values for 1 dimension"),
                    ("4 1 3\n3\n3 0 400Gbps 0.0005ms 0\n", "has 1 of 3 links"), ("4 1 1\n3\n3 0 -4Gbps 1ms 0\n", "a.file:3: '-4Gbps' is out of range"),
-                   ("1000000000 1 1\n", "'1000000000' is out of range")]:
+                   ("1000000000 1 1\n", "'1000000000' is out of range"),
+                   ("7 2 2 1 8 H100\n4 5 5\n", "does not list the switches; give 3 numbers")]:
     (work / "a.file").write_text(text if isinstance(text, str) else json.dumps(text))
     refused("topology", "import", "a.file", "-o", "out.json", says=says)
 (work / "a.file").write_text("2 0 1\n0 1 1Gbps 1us 0\n")

@@ -208,6 +208,22 @@ for other in ("blocks.conf", "tree.yaml"):
         (l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./tree.conf")["links"]), other
 for public in ("block.conf", "topology.yaml"):
     assert graph(data / "repro" / "public" / public)["ranks"] == 8, public
+# topograph's labels of Kubernetes nodes, today's names and the older ones; a node without labels is none.
+def labelled(nodes):
+    items = [{"metadata": {"name": name, "labels": {f"network.topology.nvidia.com/{k}": v for k, v in labels.items()}}} for name, labels in nodes.items()]
+    (work / "nodes.json").write_text(json.dumps({"kind": "List", "items": items}))
+
+
+for leaf, core in (("leaf", "core"), ("block", "datacenter")):
+    labelled({"control": {}} | {f"n{i}": {leaf: f"l{int(i >= 3)}", "spine": "s", "accelerator": f"nvl{i // 2}"} for i in range(8)})
+    assert sorted((l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./nodes.json")["links"]) == sorted(
+        (l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./tree.conf")["links"])
+    labelled({f"n{i}": {leaf: f"l{i // 2}", "spine": f"s{i // 4}", core: "c"} for i in range(8)})
+    assert graph("./nodes.json")["ranks"] == 8 and graph("./nodes.json")["switches"] == 7
+labelled({f"n{i}": {"accelerator": f"nvl{int(i >= 3)}"} for i in range(8)})
+assert graph("./nodes.json") == graph("./blocks.conf") | {"name": "nodes"} or graph("./nodes.json")["switches"] == graph("./blocks.conf")["switches"]
+labelled({"a": {"leaf": "l", "spine": "s"}, "b": {"leaf": "l", "spine": "t"}})
+refused("topology", "show", "./nodes.json", says="leaf/l is below spine/s and spine/t; a switch hangs on one other")
 for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Nodes=n[3-1]\n", "range"), ("SwitchName=a\n", "neither"),
                    ("SwitchName=a Nodes=n0 Switches=b\n", "or both"), ("SwitchName=a Nodes=n[0-1]\nSwitchName=a Nodes=n2\n", "again"),
                    ("SwitchName=a Nodes=n[0-1],n0\n", "second time"), ("SwitchName=a Switches=b\n", "no line of its own"),

@@ -112,6 +112,9 @@ TEST(TimingLog, PrefixesOfLinesAreLeftOut) {
     EXPECT_EQ(bytes_of(log), bytes_of(plain));
     EXPECT_EQ(us_of(log), us_of(plain));
   }
+  std::string bare = nccl_tests;  // as web pages have it
+  std::erase(bare, '#');
+  EXPECT_EQ(us_of(read_message_log(bare, "a")), us_of(plain));
 }
 
 TEST(TimingLog, SeveralTestsAreTables) {

@@ -62,9 +62,10 @@ constexpr std::size_t kMostImportedLinks = 1'000'000;
 // The last three bytes are the byte order mark of UTF-8.
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
-constexpr std::array kForeignKeys = {"\"chorale_wiring\"", "\"msccl_type\"",    "\"TopologyParams\"",
-                                     "\"npus_count\"",     "\"gpus_per_node\"", "\"intranode_sketch\"",
-                                     "\"7-Flows\"",        "\"(Topology) "};
+constexpr std::array kForeignKeys = {
+    "\"chorale_wiring\"", "\"msccl_type\"",    "\"TopologyParams\"",
+    "\"npus_count\"",     "\"gpus_per_node\"", "\"intranode_sketch\"",
+    "\"7-Flows\"",        "\"(Topology) ",     "\"network.topology.nvidia.com/"};
 
 // Research: of msccl-tools, TACCL, TE-CCL and ASTRA-sim, which the Python package reads and writes as Wiring.
 enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, RocmSmi, Slurm, Wiring, Research };
@@ -101,6 +102,7 @@ Format format_of(const NamedText& file) {
     if (name == "topology") return Format::Hwloc;
     root.fail("is of no known format", "known are " + known_formats());
   }
+  if (file.text[begin] == '{' && is_slurm_topology(file.text)) return Format::Slurm;
   if (file.text[begin] == '{') return json_format(parse_json(file.text, file.path));
   if (file.text.find("npus_count") != std::string::npos) return Format::Research;
   if (file.text.find("between two GPUs") != std::string::npos) return Format::RocmSmi;
@@ -257,7 +259,9 @@ Topology machine_of(const std::vector<Host>& hosts, const ImportOptions& options
 
 std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
-         "topology.conf and topology.yaml, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
+         "topology.conf and topology.yaml, topograph's labels of Kubernetes nodes, JSON of msccl-tools, "
+         "TACCL and "
+         "TE-CCL, and networks of ASTRA-sim and SimAI";
 }
 
 bool is_of_research(const NamedText& file) {

@@ -22,9 +22,9 @@ Host read_nvidia_smi(std::string_view text, const std::string& file,
 Host read_rocm_smi(std::string_view text, const std::string& file,
                    const ImportOptions&);  // rocm-smi --showtopo, with or without --json
 
-// Has the text a line with "SwitchName="?
+// Has the text a line with "SwitchName=", or is it of Kubernetes nodes with topograph's labels?
 bool is_slurm_topology(std::string_view text);
-// The switches of Slurm's topology.conf (the tree plugin) over its hosts.
+// The switches of Slurm's topology.conf, topology.yaml, or of such labels, over the hosts.
 SwitchTree read_slurm_topology(std::string_view text, const std::string& file);
 // A machine of such a tree alone: a host is a rank.
 Wiring wiring_of(const SwitchTree&, const std::string& file, const ImportOptions&);

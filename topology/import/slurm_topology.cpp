@@ -19,6 +19,9 @@
 //         - switch: s0
 //           nodes: n[0-3]
 // https://slurm.schedmd.com/topology.conf.html
+// Labels of Kubernetes nodes that NVIDIA's topograph writes (kubectl get nodes -o json) say the same of each
+// node: network.topology.nvidia.com/leaf, spine and core (once block and datacenter), or, where no switch is
+// known, accelerator: the NVLink domain, which is a block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,6 +30,7 @@
 #include <sstream>
 
 #include "ir/error.h"
+#include "ir/json_reader.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "topology/import/readers.h"
@@ -40,7 +44,9 @@ constexpr std::size_t kMostSlurmSwitches = 10'000;
 class SlurmReader {
  public:
   SlurmReader(std::string_view text, const std::string& file) : file_(file) {
-    if (is_yaml(text))
+    if (is_labelled(text))
+      read_labels(parse_json(text, file));
+    else if (is_yaml(text))
       read_yaml(text);
     else
       read_lines(text);
@@ -76,6 +82,10 @@ class SlurmReader {
     return std::move(tree_);
   }
 
+  static bool is_labelled(std::string_view text) {
+    return text.find(kLabel) != text.npos && text.find_first_not_of(" \t\r\n") == text.find('{');
+  }
+
   // Text whose first word is "-".
   static bool is_yaml(std::string_view text) {
     std::istringstream lines{std::string(text)};
@@ -86,6 +96,41 @@ class SlurmReader {
   }
 
  private:
+  static constexpr std::string_view kLabel = "network.topology.nvidia.com/";
+
+  // Each node becomes a host of its lowest switch, each switch one of the next higher. Nodes without such
+  // labels (a control plane) are none of the machine.
+  void read_labels(const JsonReader& json) {
+    std::map<std::string, std::vector<std::string>> hosts;  // by the line of their switch
+    std::map<std::string, std::string> above;
+    const bool list = json.has("items");
+    for (std::size_t i = 0; i < (list ? json["items"].size(kMostRanks) : 1); ++i) {
+      const JsonReader meta = (list ? json["items"].at(i) : json)["metadata"];
+      if (!meta.has("labels")) continue;
+      const JsonReader labels = meta["labels"];
+      const auto value = [&](std::initializer_list<const char*> names) {
+        for (const char* const name : names)
+          if (const std::string key = std::string(kLabel) + name; labels.has(key.c_str()))
+            return std::string(name) + "/" + labels[key.c_str()].text();
+        return std::string();
+      };
+      std::string low = value({"leaf", "block"});
+      const std::string domain = value({"accelerator"});
+      if (low.empty() && domain.empty()) continue;
+      hosts[low.empty() ? "BlockName=" + domain : "SwitchName=" + low].push_back(meta["name"].text());
+      for (const std::string& high : {value({"spine"}), value({"core", "datacenter"})}) {
+        if (low.empty() || high.empty()) continue;
+        if (const auto [at, added] = above.try_emplace(low, high); at->second != high)
+          labels.fail(low + " is below " + at->second + " and " + high, "a switch hangs on one other");
+        low = high;
+      }
+    }
+    for (const auto& [line, names] : hosts) read_line(line + " Nodes=" + joined(names, ","));
+    std::map<std::string, std::vector<std::string>> below;
+    for (const auto& [low, high] : above) below[high].push_back(low);
+    for (const auto& [high, low] : below) read_line("SwitchName=" + high + " Switches=" + joined(low, ","));
+  }
+
   void read_lines(std::string_view text) {
     std::istringstream lines{std::string(text)};
     std::string whole;
@@ -253,6 +298,7 @@ class SlurmReader {
 }  // namespace
 
 bool is_slurm_topology(std::string_view text) {
+  if (SlurmReader::is_labelled(text)) return true;
   const std::string lower = lower_case(std::string(text.substr(0, 1 << 20)));
   return lower.find("switchname=") != std::string::npos || lower.find("blockname=") != std::string::npos ||
          lower.find("- topology:") != std::string::npos;

@@ -130,6 +130,8 @@ class LogReader {
       const std::string_view text = without_prefixes(line);
       if (text.starts_with("#"))
         title(std::string(without_blanks(text.substr(1))));
+      else if (is_bare_title(text))
+        title(std::string(text));
       else if (columns_.time >= 0 && !text.empty() && is_digit(text.front()))
         row(std::string(text));
     }
@@ -143,6 +145,13 @@ class LogReader {
  private:
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
     throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
+  }
+
+  // Web pages lose the # of lines.
+  static bool is_bare_title(std::string_view text) {
+    const bool titles =
+        (text.starts_with("size ") || text.starts_with("bytes ")) && text.find("busbw") != text.npos;
+    return titles || text.starts_with("nThread ") || text.starts_with("Rank ");
   }
 
   TimingTable& begin_table() {
