@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 
 from chorale import updates, workload
+from chorale.agreement import together
 from chorale.buckets import KINDS, Bucket
 from chorale.exchanges import global_rank, part
 
@@ -27,7 +28,7 @@ class Fused(torch.optim.Optimizer):
         "exp_avg_sq": "v"
     }  # the program; PyTorch's names of a state, and the program's
 
-    def __init__(self, params, defaults, machine=None, process_group=None, directory=None):
+    def __init__(self, params, defaults, machine=None, process_group=None, directory=None, module=None):
         self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(
             process_group)
         if self.ranks < 2:
@@ -48,6 +49,35 @@ class Fused(torch.optim.Optimizer):
         self.order, self.next = [], 0  # in which buckets are reduced, and the one that is next
         self.rounds = 0                # in which the order has come to its end, or was left
         super().__init__(params, defaults)
+        if module is not None:
+            self.take_rest(module)
+
+    @torch.no_grad()
+    def take_rest(self, module):
+        """What a module has beside the parameters of this optimizer becomes the first rank's: parameters now,
+        and buffers before each forward pass of training, as DistributedDataParallel has it."""
+        own = {id(p) for group in self.param_groups for p in group["params"]}
+        trained = [name for name, p in module.named_parameters() if p.requires_grad and id(p) not in own]
+        try:
+            together(lambda: _refuse(trained), self.group, "to compare the parameters of a module")
+        except (ValueError, RuntimeError):
+            for row in self.order:
+                row.leave()
+            raise
+        self.send_first([p for p in module.parameters() if id(p) not in own] + list(module.buffers()))
+
+        def before(module, *_):
+            if module.training and torch.is_grad_enabled():
+                self.send_first(module.buffers())
+
+        self.hook = module.register_forward_pre_hook(before)
+
+    @torch.no_grad()
+    def send_first(self, tensors):
+        for each in (each.detach() for each in tensors if each.numel()):
+            flat = each.contiguous().view(-1)
+            dist.broadcast(flat.view(torch.uint8), global_rank(self.group, 0), group=self.group)
+            each.copy_(flat.view_as(each))
 
     def checked(self, group):
         """Raises ValueError where hyperparameters make no sense."""
@@ -472,6 +502,12 @@ def _unscaled(scaler, optimizer, inv_scale, found_inf, allow_fp16, others=SCALER
 
 
 SCALER._unscale_grads_ = _unscaled
+def _refuse(trained):
+    if trained:
+        raise ValueError(f"{trained[0]} requires a gradient, which no optimizer here averages: give it to the "
+                         "optimizer, or set requires_grad = False")
+
+
 _besides = {}
 
 

@@ -397,6 +397,21 @@ if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
 if rank == 0:
     print("torch.ops.chorale.tail: right, and refuses what is not")
 
+# What the module has beside: the first rank's, or refused by name on all ranks where one would train it.
+torch.manual_seed(rank)
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+net[2].requires_grad_(rank == 0)
+refused((ValueError, RuntimeError), "2.weight requires a gradient", lambda: optim.FusedAdam([*net[0].parameters(), *net[1].parameters()], directory=folder, module=net))
+net[2].requires_grad_(False)
+optimizer = optim.FusedAdam([p for p in net.parameters() if p.requires_grad], directory=folder, module=net)
+for _ in range(2):
+    net(torch.randn(6, 3) + rank).sum().backward()
+    optimizer.step()
+assert not torch.equal(net[1].running_mean, torch.zeros(4))
+net[1].momentum = 0.0  # a pass that takes the first rank's, and adds nothing of its own
+net(torch.randn(6, 3) + rank)
+replicas("a module's rest", [*net.parameters(), net[1].running_mean])
+
 # A rank that is late is named on all, and one that leaves out a step ends it on all.
 params = [torch.nn.Parameter(torch.arange(7.0))]
 optimizer, store, told = optim.FusedAdam(params, directory=folder), dist.distributed_c10d._get_default_store(), io.StringIO()
