@@ -101,7 +101,8 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
 // search the work ends by itself, at kUsualEffort or kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
-                     std::optional<std::int64_t> effort, const std::string& baselines, const std::string& time) {
+                     std::optional<std::int64_t> effort, const std::string& baselines,
+                     const std::string& time) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
   OptimizeQuestion question{.message_bytes = sizes,

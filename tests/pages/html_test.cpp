@@ -1,5 +1,3 @@
-#include "pages/page.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "pages/page.h"
 #include "pages/picture.h"
 #include "pareto/search.h"
 #include "topology/builders.h"
