@@ -81,7 +81,7 @@ for listed in ["4 5 6", "4 5\n6"]:
     found, report = machine(f"7 2 2 1 8 H100\n{listed}\n{links}")
     assert found["ranks"] == 4 and between(found, 0, 2) == 0, found
     into = sorted(link["bandwidth"] * report["unit_gbs"] for link in found["links"] if link["dst"] == 0)
-    assert into[0] == 50 and abs(into[-1] - 360) < 20, into
+    assert abs(into[0] - 50) < 2 and abs(into[-1] - 360) < 20, into
 
 # Real files: what rank 0 receives, in the file's own rates.
 for name, ranks, gbs in [("topo-dgx2-1MB.json", 16, 131.072), ("topo-ndv2-1MB.json", 8, (2 / 23 + 2 / 46) * 1048.576)]:
