@@ -2,11 +2,12 @@
 
 A pickle may name any function and call it. Here nothing is imported and nothing is called: of names only
 those are known with which PyTorch's own writer marks the types of lists and dictionaries, and they leave the
-values as they are.
+values as they are. `chorale job` reads dumps so.
 
 Usage: python3 -m chorale.recorder DUMP...     writes DUMP.json beside each
 """
 import io
+import itertools
 import json
 import os
 import pickle
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO, Callable, Dict, List, Union
 
 from .errors import InputError
 
+MOST_TEXT = 1 << 28  # characters: a short pickle may have one list in another many times
 # What PyTorch's pickler marks types with (torch/csrc/jit/serialization/pickler.cpp).
 _MARKS: Dict[str, Callable[..., Any]] = {
     "restore_type_tag": lambda value, _: value,
@@ -43,6 +45,16 @@ class _Values(pickle.Unpickler):
         raise InputError(f"{self.file_name}: refers to something outside of it; it was not loaded")
 
 
+def _length(value: Any, known: Dict[int, int]) -> int:
+    """Of texts and numbers in it, each as often as it is there: `known` has lists and dictionaries by id."""
+    if not isinstance(value, (list, tuple, dict)):
+        return len(value) if isinstance(value, str) else 1
+    if id(value) not in known:
+        inside = itertools.chain(value, value.values() if isinstance(value, dict) else ())
+        known[id(value)] = 1 + sum(_length(each, known) for each in inside)
+    return known[id(value)]
+
+
 def as_json(dump: Union[str, "os.PathLike[str]"]) -> str:
     """The text of a dump as JSON. Throws InputError for a file that is none, and for one that names what
     would be called."""
@@ -51,6 +63,8 @@ def as_json(dump: Union[str, "os.PathLike[str]"]) -> str:
         data = file.read()
     try:
         found = _Values(io.BytesIO(data), name).load()
+        if _length(found, {}) > MOST_TEXT:
+            raise InputError(f"{name}: has more than {MOST_TEXT >> 20} MiB as JSON; it was not loaded")
         text = json.dumps(found)
     except InputError:
         raise

@@ -16,6 +16,7 @@ import zlib
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from chorale.errors import InputError
+from chorale.recorder import as_json
 
 KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector and log, "
          "and tables")
@@ -189,10 +190,10 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
         return _read_chakra(file, data, traces, tally)
     if data[:2] == b"\x1f\x8b":
         return _read_trace(file, _unpacked(file), traces, tally)
-    if data[:1] == b"\x80" or data[:2] == b"PK":
-        raise InputError(
-            f"{file}: is a pickle of Python; 'python3 -m chorale.recorder FILE' writes a dump of the "
-            "flight recorder as JSON, and runs nothing in it")
+    if data[:1] == b"\x80":
+        return _read_flight_recorder(file, _parsed(file, as_json(file)), tally)
+    if data[:2] == b"PK":
+        raise InputError(f"{file}: is what torch.save writes; give a dump of the flight recorder itself")
     if len(data) > MOST_PARSED and data.find(b'"traceEvents"') >= 0:
         calls = _calls_of_long(file, data)
         if calls is not None:

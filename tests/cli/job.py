@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import pathlib
+import pickle
 import random
 import shutil
 import subprocess
@@ -248,6 +249,8 @@ for _ in range(12):
     found, rows = listed("recorder.json")
     assert {key: row[0] for key, row in rows.items()} == {key: row[0] for key, row in want.items()}, (rows, want)
     assert all(abs(rows[key][1] - want[key][1]) < 1e-6 * want[key][1] for key in want)
+    (work / "recorder.pickle").write_bytes(pickle.dumps(json.loads((work / "recorder.json").read_text()), dice.choice([2, 4])))
+    assert listed("recorder.pickle") == (found, rows)
     (work / "inspector.log").write_text("\n".join(json.dumps(each) for each in inspector) + '\n{"header": {"id": "cut')
     found, rows = listed("inspector.log")
     assert rows == want, (rows, want)
@@ -388,7 +391,8 @@ for trial in range(20):
 # Wrong input.
 wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is not what gzip writes"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),
          "half.json": ('{"traceEvents": [', "half.json"), "none.json": ('{"traceEvents": []}', "none.json: has no collective with a size"),
-         "pickle": ("\x80\x04", "is a pickle of Python"), "list.json": ('[1, "a", {"ph": 3}]', "has no collective with a size"),
+         "pickle": ("\x80\x04", "pickle: is not a dump of PyTorch's flight recorder"), "saved": ("PK\x03\x04", "saved: is what torch.save writes"),
+         "evil": (pickle.dumps({"entries": [print]}, 2).decode("latin-1"), "names __builtin__.print, which no dump"), "list.json": ('[1, "a", {"ph": 3}]', "has no collective with a size"),
          "cells.csv": ("collective,ranks,bytes\nallreduce,4\n", "cells.csv: line 2: has other columns than the header"),
          "number.csv": ("collective,ranks,bytes\nallreduce,-4,5\n", "number.csv: line 2: '-4' is not a number of ranks"),
          "time.csv": ("collective,ranks,bytes,us\nallreduce,4,5,soon\n", "'soon' is not a time"),

@@ -72,6 +72,7 @@ assert json.loads(as_json(work / "marked")) == json.loads(json.dumps(dump([5, 7]
 # The command, and what reads it.
 (work / "trace_0").write_bytes(pickle.dumps(dump([1000, 1000, 3])))
 assert run(sys.executable, "-m", "chorale.recorder", "trace_0") == "wrote trace_0.json\n"
+assert run_chorale("job", "trace_0") == run_chorale("job", "trace_0.json")
 lines = [line.split() for line in run_chorale("job", "trace_0.json").splitlines()[1:3]]
 assert sorted(tuple(line[4:7]) for line in lines) == [("12", "B", "1"), ("3.91", "KiB", "2")], lines
 
@@ -98,6 +99,10 @@ for length in range(len(whole)):
     refused(whole[:length], "bad: ")
 for data in (pickle.dumps([1]), pickle.dumps({"entry": 1}), b"{}", b"", pickle.dumps({"entries": {1, 2}})):
     refused(data, "bad: ")
+deep = [1]
+for _ in range(60):
+    deep = [deep, deep]  # a short pickle: 2^60 numbers as JSON
+refused(pickle.dumps({"entries": deep}), "MiB as JSON")
 assert "usage: " in run(sys.executable, "-m", "chorale.recorder", code=2).stderr
 assert "error: " in run(sys.executable, "-m", "chorale.recorder", "nowhere", code=2).stderr
 print(f"{len(whole)} cut pickles refused, nothing ran")
