@@ -47,7 +47,7 @@ def _each_us(calls: Row) -> str:
 
 
 def _report(job: Dict[str, Any], *parts: Any) -> Report:
-    """The calls, and `parts`: sentences and further tables."""
+    """The calls, and where ranks differ, and `parts`: sentences and further tables."""
     rows = [["collective", "group", "ranks", "message", "calls", "time of one", "of all"]]
     for calls in job["calls"]:
         rows.append([
@@ -58,7 +58,8 @@ def _report(job: Dict[str, Any], *parts: Any) -> Report:
             _each_us(calls),
             format_us(calls["us"]) if calls["us"] > 0 else "-"
         ])
-    return report("calls", [each for each in parts if isinstance(each, str)],
+    differ = [each["mismatch"] for each in job["mismatches"]]
+    return report("calls", differ + [each for each in parts if isinstance(each, str)],
                   [table(rows, "llrrrrr"), *(each for each in parts if isinstance(each, dict))])
 
 

@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import mmap
+import os
 import re
 import zlib
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -50,6 +51,13 @@ class Call(NamedTuple):
     message_bytes: int = 0
     calls: int = 1
     us: float = 0  # of all of them; 0: not known
+    # What the ranks of a group have to agree on; 0, "" and (): not known.
+    number: int = 0  # in the group, as its library counts
+    common_bytes: int = 0  # alike on all ranks
+    type: str = ""
+    state: str = ""
+    sends: Sequence[int] = ()  # to each member, in rows of the tensor
+    receives: Sequence[int] = ()
 
 
 def collective(name: str) -> Optional[str]:
@@ -85,6 +93,185 @@ def _shape(members: Sequence[int]) -> str:
     return f"{len(members)} ranks" + ("" if apart == 1 else f", {apart} apart")
 
 
+def _common_bytes(operation: str, into: int, out: int) -> int:
+    """Of a gather or scatter the block, since the buffers of the root have all; of an Alltoall none, since it
+    may be uneven."""
+    kind = collective(operation)
+    if kind == "alltoall":
+        return 0
+    return min(into or out, out or into) if kind in ("gather", "scatter") else max(into, out)
+
+
+def _ranks(ranks: Sequence[Union[int, str]], verb: str = "") -> str:
+    """"ranks 0-2, 5", and with "wait" what they do; traces whose ranks are not known have their names."""
+    numbers = {rank for rank in ranks if isinstance(rank, int)}
+    starts = [rank for rank in sorted(numbers) if rank - 1 not in numbers]
+    ends = [rank for rank in sorted(numbers) if rank + 1 not in numbers]
+    parts = [f"{a}-{b}" if a < b else f"{a}" for a, b in zip(starts, ends)] or list(map(str, ranks))
+    text = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
+    one = len(ranks) == 1
+    verbs = {"be": "are", "have": "have"}, {"": "", "be": "is", "have": "has"}
+    verb = verbs[one].get(verb, verb + "s" * one)
+    return f"{'' if not numbers else 'rank ' if one else 'ranks '}{text} {verb}".rstrip()
+
+
+_Steps = Dict[Union[int, str], Dict[Tuple[int, int], Call]]  # [rank][number, which of that number]
+
+
+class Order:
+    """The calls of each group in the order of each rank, where a file is a rank."""
+
+    def __init__(self) -> None:
+        self.ranks: Dict[str, Optional[int]] = {}  # by file; None: the file does not have it
+        self.calls: Dict[Tuple[str, Tuple[int, ...]], Dict[str, List[Call]]] = {}
+
+    def add(self, file: str, call: Call) -> None:
+        """One of an unknown group, or between two ranks, is in no order."""
+        operation = collective(call.operation) or ("barrier" if "barrier" in call.operation else "")
+        if operation and call.group:
+            files = self.calls.setdefault((call.group, tuple(call.members)), {})
+            files.setdefault(file, []).append(call._replace(operation=operation, members=()))
+
+    def _names(self) -> Dict[str, Union[int, str]]:
+        """The ranks of files; by the numbers in their names if these are ranks of their groups. Otherwise the
+        files."""
+        names: Dict[str, Any] = dict(self.ranks)
+        groups = [(members, files) for (_, members), files in self.calls.items() if members]
+        for file in (file for file in names if names[file] is None):
+            name = os.path.basename(file)
+            found = re.findall(r"rank[._-]?([0-9]{1,9})(?![0-9])", name)
+            found = found or groups and re.findall("[0-9]+", name)
+            names[file] = int(found[-1]) if found else None
+        twice = len({*names.values()}) < len(names) and None in self.ranks.values()
+        fit = all(names[file] in members for members, files in groups for file in files)
+        return names if fit and not twice and None not in names.values() else {file: file for file in names}
+
+    def mismatches(self) -> List[Dict[str, Any]]:
+        """The first of each group. Groups of one name whose members are not known are left out."""
+        names, rows = self._names(), []
+        for (group, members), files in sorted(self.calls.items()):
+            ranks: Dict[Union[int, str], List[Call]] = {}
+            for file, calls in sorted(files.items(), key=lambda each: names[each[0]]):
+                ranks.setdefault(names[file], []).extend(calls)
+            size = len(members) or max(call.ranks for calls in ranks.values() for call in calls)
+            idle = sorted({*names.values()} & {*members} - {*ranks})
+            if len(ranks) > size > 0:
+                continue
+            numbered = all(call.number > 0 for calls in ranks.values() for call in calls)
+            found = _first_mismatch(_numbered(ranks) if numbered else _aligned(ranks),
+                                    members or range(size if size == len(ranks) else 0), numbered)
+            if not found and idle:
+                found = 0, idle, f"{_ranks(idle, 'have')} no call where {_ranks([*ranks], 'have')} some"
+            if found:
+                number, odd, sentence = found
+                rows.append({
+                    "group": group,
+                    "members": " ".join(map(str, members)),
+                    "number": number,
+                    "ranks": odd,
+                    "mismatch": f"{sentence} (group {group})"
+                })
+        return rows
+
+
+def _numbered(ranks: Dict[Union[int, str], List[Call]]) -> _Steps:
+    """Calls that are launched together have one number."""
+    steps: _Steps = {}
+    for rank, calls in ranks.items():
+        seen: Dict[int, int] = collections.Counter()
+        for call in calls:
+            steps.setdefault(rank, {})[call.number, seen[call.number]] = call
+            seen[call.number] += 1
+    return steps
+
+
+def _aligned(ranks: Dict[Union[int, str], List[Call]]) -> _Steps:
+    """By their places; traces may begin and end some calls apart. Then all calls agree where they overlap:
+    at least 8, and three quarters of the trace."""
+    kinds = {
+        rank: tuple((call.operation, call.common_bytes) for call in calls) for rank, calls in ranks.items()
+    }
+    often = collections.Counter(kinds.values())
+    model = max(often, key=lambda kind: (often[kind], len(kind)))
+    steps: _Steps = {}
+    for rank, own in kinds.items():
+
+        def agrees(shift: int) -> bool:
+            part = own[max(0, -shift):max(0, len(model) - shift)]
+            return (shift == 0 or 4 * len(part) >= max(32, 3 * len(own))) and part == model[max(
+                0, shift):][:len(part)]
+
+        shift = next(filter(agrees, sorted({*range(-8, 9), len(model) - len(own)}, key=abs)), 0)
+        steps[rank] = {(place + shift + 1, 0): call for place, call in enumerate(ranks[rank])}
+    return steps
+
+
+_Mismatch = Tuple[int, List[Union[int, str]], str]  # number, ranks that differ, sentence
+
+
+def _first_mismatch(steps: _Steps, members: Sequence[int], numbered: bool) -> Optional[_Mismatch]:
+    last = {rank: max(calls) for rank, calls in steps.items()}
+    early = [rank for rank in steps if last[rank] < max(last.values())]
+    for at in sorted({at for calls in steps.values() for at in calls}):
+        calls = {rank: steps[rank][at] for rank in steps if at in steps[rank]}
+        found = _differing(at[0], calls) or _splits(at[0], calls, members)
+        ended = [rank for rank in early if last[rank] < at]
+        if not found and ended:
+            call = next(iter(calls.values()))
+            waits = numbered and all(each.state in ("scheduled", "started") for each in calls.values())
+            found = at[0], ended, f"{_ranks(ended, 'end')} before {call.operation} #{at[0]} that " + _ranks(
+                [*calls], "have") + (f": {_ranks([*calls], 'wait')} for {_ranks(ended)}" if waits else "")
+        if found:
+            return found
+    return None
+
+
+def _differing(number: int, calls: Dict[Union[int, str], Call]) -> Optional[_Mismatch]:
+    """Ranks that differ from the most, or from the first of as many."""
+
+    def parts(of: str) -> List[Tuple[Any, List[Union[int, str]]]]:
+        found: Dict[Any, List[Union[int, str]]] = {}
+        for rank, call in calls.items():
+            if getattr(call, of):
+                found.setdefault(getattr(call, of), []).append(rank)
+        return sorted(found.items(), key=lambda part: -len(part[1]))
+
+    if len({(call.operation, call.type, call.common_bytes, call.state) for call in calls.values()}) == 1:
+        return None
+    operation = next(iter(calls.values())).operation
+    for of, verb, text in (("operation", "be", "in {} #{n}"), ("type", "have", "{} in {op} #{n}"),
+                           ("common_bytes", "have", "{} bytes in {op} #{n}")):
+        differ = parts(of)
+        if len(differ) > 1:
+            (most, ranks), (other, odd) = differ[:2]
+            first, second = (text.format(each, n=number, op=operation) for each in (other, most))
+            waits = f"{_ranks(ranks, 'wait')} for {_ranks(odd)}"
+            waits = waits if len(ranks) > len(odd) else "each waits for the other"
+            return number, odd, f"{_ranks(odd, verb)} {first} where {_ranks(ranks, verb)} {second}" + (
+                f": {waits}" if of == "operation" else "")
+    states = dict(parts("state"))
+    if {*states} == {"scheduled", "started"}:
+        odd, ranks = states["scheduled"], states["started"]
+        return number, odd, (f"{_ranks(odd, 'have')} not started {operation} #{number} that "
+                             f"{_ranks(ranks, 'have')}: {_ranks(ranks, 'wait')} for {_ranks(odd)}")
+    return None
+
+
+def _splits(number: int, calls: Dict[Union[int, str], Call], members: Sequence[int]) -> Optional[_Mismatch]:
+    """What a rank sends another and what that expects."""
+    if not any(call.sends for call in calls.values()):
+        return None
+    place = {rank: at for at, rank in enumerate(members) if rank in calls}
+    for a, b in ((a, b) for a in place for b in place):
+        sends, receives = calls[a].sends, calls[b].receives
+        if len(sends) == len(receives) == len(members) and sends[place[b]] != receives[place[a]]:
+            sent, expected, operation = sends[place[b]], receives[place[a]], calls[a].operation
+            waits = f": rank {b} waits for rank {a}" if sent < expected else ""
+            return number, [a, b], (f"rank {a} sends {sent} to rank {b} in {operation} #{number}, and rank "
+                                    f"{b} expects {expected}{waits}")
+    return None
+
+
 class Tally:
     """What ranks did."""
 
@@ -94,6 +281,12 @@ class Tally:
         self.members: Dict[str, str] = {}  # of the first of each group
         self.skipped: Dict[str, int] = collections.Counter()
         self.duration_us = 0.0  # the longest of the ranks
+        self.order = Order()
+
+    def add_next(self, file: str, call: Call) -> None:
+        """The call that the rank with this file makes next of its group."""
+        self.add(file, call)
+        self.order.add(file, call)
 
     def add(self, rank: str, call: Call) -> None:
         kind = collective(call.operation)
@@ -137,13 +330,14 @@ class Tally:
             "skipped": [{
                 "operation": name,
                 "calls": calls
-            } for name, calls in sorted(self.skipped.items())]
+            } for name, calls in sorted(self.skipped.items())],
+            "mismatches": self.order.mismatches()
         }
 
 
 def job_of(files: Sequence[str]) -> Dict[str, Any]:
-    """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, and "skipped",
-    as docs/formats.md has them. Throws InputError with the file and the place."""
+    """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, "skipped" and
+    "mismatches", as docs/formats.md has them. Throws InputError with the file and the place."""
     tally = Tally()
     for file in files:
         _read_trace(file, _mapped(file), len(files), tally)
@@ -207,11 +401,10 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
         return _read_chakra_json(file, text, traces, tally)
     trace = _parsed(file, text)
     if isinstance(trace, list):
-        return _read_profile(f"{file}: ", enumerate(trace), 0, [], file, tally)
+        return _read_profile(f"{file}: ", enumerate(trace), {}, [], file, tally)
     if isinstance(trace.get("traceEvents"), list):
-        ranks = int(
-            _number(trace.get("distributedInfo"), "world_size", f"{file}: distributedInfo", MOST_RANKS))
-        return _read_profile(f"{file}: traceEvents", enumerate(trace["traceEvents"]), ranks, [], file, tally)
+        return _read_profile(f"{file}: traceEvents", enumerate(trace["traceEvents"]),
+                             trace.get("distributedInfo"), [], file, tally)
     if isinstance(trace.get("entries"), list):
         return _read_flight_recorder(file, trace, tally)
     if isinstance(trace.get("nodes"), list):
@@ -286,13 +479,20 @@ def _elements(dims: Any) -> float:
 def _call_of_args(args: Any, us: float, where: str) -> Call:
     """With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only
     launches it. The larger buffer of the rank is the message, as nccl-tests counts."""
-    elements = max(_number(args, "In msg nelems", where), _number(args, "Out msg nelems", where))
-    return Call(_text(args, "Collective name"),
+    operation, size = _text(args, "Collective name"), _type_bytes(args.get("dtype"))
+    into, out = (_whole_bytes(
+        _number(args, f"{which} msg nelems", where) * size, where) for which in ("In", "Out"))
+    return Call(operation,
                 _text(args, "Process Group Name"),
                 _listed_ranks(args, "Process Group Ranks"),
                 int(_number(args, "Group size", where, MOST_RANKS)),
-                _whole_bytes(elements * _type_bytes(args.get("dtype")), where),
-                us=us)
+                max(into, out),
+                us=us,
+                number=int(_number(args, "Seq", where)),
+                common_bytes=_common_bytes(operation, into, out),
+                type=_text(args, "dtype"),
+                sends=_listed_ranks(args, "In split size"),
+                receives=_listed_ranks(args, "Out split size"))
 
 
 def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> Call:
@@ -319,8 +519,9 @@ _FURTHEST = 1 << 16  # bytes from the beginning of an event to the name of its c
 
 
 def _calls_of_long(file: str,
-                   data: Data) -> Optional[Tuple[Iterable[Tuple[int, Any]], int, List[Tuple[float, float]]]]:
-    """The events of collectives, each with its place in the file, the ranks, and the span of all events. None
+                   data: Data) -> Optional[Tuple[Iterable[Tuple[int, Any]], Any, List[Tuple[float, float]]]]:
+    """The events of collectives, each with its place in the file, what the trace has of its rank, and the
+    span of all events. None
     where events are not written as PyTorch writes them: then the whole text has to be parsed."""
     begins = set()
     for word in (b'"Collective name"', *(f'"{backend}'.encode() for backend in _BACKENDS)):
@@ -351,34 +552,47 @@ def _calls_of_long(file: str,
         first, last = min(first, start), max(last, start + length)
     if last < first or data[-4096:].rstrip()[-1:] != b"}":  # it is cut short: an error, which parsing names
         return None
-    world = re.search(rb'"distributedInfo"[^{}]*\{[^{}]*"world_size"\s*:\s*([0-9]{1,9})', data)
-    return events, int(world[1]) if world else 0, [(first, last - first)]
+    info = {}
+    for key in ("rank", "world_size"):
+        found = re.search(rb'"distributedInfo"[^{}]*\{[^{}]*"%s"\s*:\s*([0-9]{1,9})' % key.encode(), data)
+        info[key] = int(found[1]) if found else None
+    return events, info, [(first, last - first)]
 
 
-def _read_profile(place: str, events: Iterable[Tuple[int, Any]], ranks: int,
+def _has_rank(info: Any) -> bool:
+    return isinstance(info, dict) and isinstance(info.get("rank"), int) and 0 <= info["rank"] <= MOST_RANKS
+
+
+def _read_profile(place: str, events: Iterable[Tuple[int, Any]], info: Any,
                   spans: List[Tuple[float, float]], file: str, tally: Tally) -> None:
     """Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what
     launches it, and as a backend's event: the first of these kinds that the trace has counts, so that none
-    counts twice. `spans` is of the whole trace; empty: it is that of these events."""
-    kernels: List[Call] = []
-    launches: List[Call] = []
+    counts twice. `spans` is of the whole trace; empty: it is that of these events. `info` may have the
+    number of ranks and the rank."""
+    kernels: List[Tuple[float, Call]] = []
+    launches: List[Tuple[float, Call]] = []
     shapes: List[Call] = []
-    own_spans = []
+    own_spans: List[Tuple[float, float]] = []
+    ranks = int(_number(info, "world_size", f"{file}: distributedInfo", MOST_RANKS))
+    tally.order.ranks[file] = info["rank"] if _has_rank(info) else None
     for number, event in events:
         if _text(event, "ph") != "X":
             continue
         where = f"{place}[{number}]"
         name, us, args = _text(event, "name"), _number(event, "dur", where), event.get("args")
-        own_spans.append((_number(event, "ts", where), us))
+        start = _number(event, "ts", where)
+        own_spans.append((start, us))
         if not isinstance(args, dict):
             continue
         if "Collective name" in args:
             is_kernel = _text(event, "cat") == "kernel"
             (kernels if is_kernel else launches).append(
-                _call_of_args(args, us if is_kernel else 0, f"{where}.args"))
+                (start, _call_of_args(args, us if is_kernel else 0, f"{where}.args")))
         elif name.startswith(_BACKENDS) and _text(event, "cat") != "gpu_user_annotation":
             shapes.append(_call_of_shapes(name, args, ranks, us, f"{where}.args"))
-    for call in kernels or launches or shapes:
+    for _, call in sorted(kernels or launches, key=lambda each: each[0]):
+        tally.add_next(file, call)
+    for call in shapes if not kernels and not launches else ():
         tally.add(file, call)
     tally.lasted(spans or own_spans)
 
@@ -394,6 +608,7 @@ def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
             for i, dims in enumerate(_list(entry, sizes)))
 
     spans = []
+    tally.order.ranks[file] = None
     for number, entry in enumerate(trace["entries"]):
         where = f"{file}: entries[{number}]"
         group = (_list(entry, "process_group") or [""])[0]
@@ -403,15 +618,20 @@ def _read_flight_recorder(file: str, trace: Any, tally: Tally) -> None:
         created = _number(entry, "time_created_ns", where, 9e18)  # since 1970: of 2026 it is 1.8e18
         if created > 0:
             spans.append((created / 1000, us))
-        tally.add(
+        operation = _text(entry, "profiling_name").split(":", 1)[-1]
+        into, out = (_whole_bytes(bytes_in(entry, f"{which}_sizes", f"{which}_dtypes"), where)
+                     for which in ("input", "output"))
+        tally.add_next(
             file,
-            Call(_text(entry, "profiling_name").split(":", 1)[-1],
+            Call(operation,
                  group,
                  _listed_ranks(groups.get(group) if isinstance(groups, dict) else None, "ranks"),
                  us=us,
-                 message_bytes=_whole_bytes(
-                     max(bytes_in(entry, "input_sizes", "input_dtypes"),
-                         bytes_in(entry, "output_sizes", "output_dtypes")), where)))
+                 message_bytes=max(into, out),
+                 number=int(_number(entry, "collective_seq_id", where) or _number(entry, "seq_id", where)),
+                 common_bytes=_common_bytes(operation, into, out),
+                 type=_text({"type": (_list(entry, "input_dtypes") or [""])[0]}, "type"),
+                 state=_text(entry, "state")))
     tally.lasted(spans)
 
 
@@ -640,11 +860,21 @@ def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int
     if not members and group in ("", "0"):  # PyTorch calls its default group "0"
         ranks = traces if traces > 1 else 0
         group = f"{ranks} ranks" if ranks else "all"
-    size = min(max(_integer(values, b"comm_size"), 0), MOST_BYTES)
+    size = common = min(max(_integer(values, b"comm_size"), 0), MOST_BYTES)
     # comm_size is of a rank's input; the message of these is all inputs together.
     if operation in ("all_gather", "gather"):
         size = _whole_bytes(float(size) * ranks, where)
-    return Call(operation, group, members, ranks, size, us=us)
+    common = 0 if operation in ("all_to_all", "scatter") else common
+    return Call(operation, group, members, ranks, size, us=us, common_bytes=common)
+
+
+def _add_chakra(file: str, collectives: List[Tuple[float, Dict[bytes, Any], float]],
+                groups: Dict[str, List[int]], traces: int, tally: Tally) -> None:
+    """(start, attributes, length) of each. Without a name of its group it may be of any."""
+    tally.order.ranks[file] = None
+    for _, values, us in sorted(collectives, key=lambda each: each[0]):
+        add = tally.add_next if _word(values, b"pg_name") else tally.add
+        add(file, _chakra_call(values, us, groups, traces, file))
 
 
 def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
@@ -681,14 +911,13 @@ def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
             values = _attributes(fields, _NODE_ATTRIBUTE)
             # A host's node only launches the device's, which has the type and the time.
             if kind == _COLLECTIVE and b"comm_type" in values:
-                collectives.append((values, us))
+                collectives.append((start, values, us))
             elif whole <= 0 and kind in (_SEND, _RECEIVE):
                 tally.add(file, Call("send" if kind == _SEND else "receive"))
     except _Damaged:
         raise InputError(
             f"{where}: is not a message of a Chakra execution trace; the file is damaged") from None
-    for values, us in collectives:
-        tally.add(file, _chakra_call(values, us, groups, traces, file))
+    _add_chakra(file, collectives, groups, traces, tally)
     tally.lasted(spans)
 
 
@@ -720,7 +949,7 @@ def _read_chakra_json(file: str, text: str, traces: int, tally: Tally) -> None:
             raise InputError(
                 f"{file}:{text.count(chr(10), 0, at) + 1}: is not JSON of a Chakra execution trace") from None
         nodes += _list(each, "nodes") or (each if isinstance(each, list) else [each])
-    spans, groups = [], {}
+    spans, collectives, groups = [], [], {}
     for node in nodes:
         if "process_group:init" in _text(node, "name"):
             groups.update(_groups_in(json.dumps(node).encode().replace(b'\\"', b'"'), file))
@@ -733,9 +962,10 @@ def _read_chakra_json(file: str, text: str, traces: int, tally: Tally) -> None:
             spans.append((start, us))
         values = _json_attributes(node)
         if _text(node, "type") == "COMM_COLL_NODE" and b"comm_type" in values:
-            tally.add(file, _chakra_call(values, us, groups, traces, file))
+            collectives.append((start, values, us))
         elif _text(node, "type") in ("COMM_SEND_NODE", "COMM_RECV_NODE"):
             tally.add(file, Call("send" if "SEND" in node["type"] else "receive"))
+    _add_chakra(file, collectives, groups, traces, tally)
     tally.lasted(spans)
 
 
@@ -744,10 +974,12 @@ def _read_chakra_json(file: str, text: str, traces: int, tally: Tally) -> None:
 
 _EXECUTION_NAMES = {"collective_name": "Collective name", "dtype": "dtype", "in_msg_nelems": "In msg nelems",
                     "out_msg_nelems": "Out msg nelems", "pg_name": "Process Group Name",
+                    "in_split_size": "In split size", "out_split_size": "Out split size",
                     "pg_size": "Group size"}
 
 
 def _read_execution_trace(file: str, nodes: List[Any], tally: Tally) -> None:
+    tally.order.ranks[file] = None
     for number, node in enumerate(nodes):
         args = {}
         for each in _list(node, "attrs"):
@@ -757,4 +989,4 @@ def _read_execution_trace(file: str, nodes: List[Any], tally: Tally) -> None:
             args[_EXECUTION_NAMES.get(_text(each, "name"), "")] = value
         if args.get("Collective name"):
             args["Process Group Name"] = str(args.get("Process Group Name", ""))
-            tally.add(file, _call_of_args(args, 0, f"{file}: nodes[{number}]"))
+            tally.add_next(file, _call_of_args(args, 0, f"{file}: nodes[{number}]"))

@@ -68,7 +68,7 @@ def listed(*files):
     found = jobs.job({"traces": [str(work / file) for file in files], "machine": ""})
     asked += 1
     assert asked > 20 or found == json.loads(run("job", *files, "--json", "-")), files
-    assert found["chorale_job"] == 1
+    assert found["chorale_job"] == 1 and found["mismatches"] == [], found["mismatches"]
     rows = {(row["collective"], row["ranks"], row["message_bytes"]): [row["calls"], row["us"]] for row in found["calls"]}
     assert len(rows) == len(found["calls"])
     order = [(row["us"], row["message_bytes"] * row["calls"]) for row in found["calls"]]
@@ -387,6 +387,91 @@ for trial in range(20):
         except traces.InputError as error:
             answers.append(str(error))
     assert answers[0] == answers[1], (trial, answers)
+
+# Ranks that differ from their group are named: of random jobs in which one rank is changed, in each format.
+
+
+def of_rank(calls, rank, kind, group="0", members="[0, 1, 2, 3]", first=1):
+    """A trace of [(collective, bytes, more)] of a group."""
+    listing = json.loads(members)
+    if kind == "recorder":
+        return {"pg_config": {group: {"ranks": members}}, "entries": [
+            {"process_group": [group, "x"], "profiling_name": "nccl:" + name, "input_sizes": [[size]], "input_dtypes": [more.get("dtype", "Byte")], "output_sizes": [[size]],
+             "output_dtypes": ["Byte"], "collective_seq_id": first + at, "is_p2p": False, "state": more.get("state", "completed")} for at, (name, size, more) in enumerate(calls)]}
+    if kind == "chakra":
+        return [{"version": "0.0.4"}, {"name": "## process_group:init ##", "type": "METADATA_NODE", "inputs": {"values": f"['{json.dumps([{'pg_name': group, 'ranks': listing}])}']"}}] + [
+            {"type": "COMM_COLL_NODE", "startTimeMicros": str(10 + at), "attr": [{"name": "comm_type", "int64Val": str(CHAKRA[name])}, {"name": "comm_size", "int64Val": str(size)},
+             {"name": "pg_name", "stringVal": group}]} for at, (name, size, _) in enumerate(calls)]
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": at, "dur": 1, "args": {
+        "Collective name": name, "In msg nelems": size, "Out msg nelems": size, "dtype": "Byte", "Group size": len(listing), "Process Group Name": group, "Process Group Ranks": members,
+        **more}} for at, (name, size, more) in enumerate(calls)]
+    dice.shuffle(events)  # their times have the order
+    return {"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": len(listing)}}
+
+
+def differ(*ranks, name="trace_{}.json"):
+    files = [work / name.format(rank) for rank in range(len(ranks))]
+    for file, trace in zip(files, ranks):
+        file.write_text(json.dumps(trace))
+    return jobs.job({"traces": list(map(str, dice.sample(files, len(files)))), "machine": ""})["mismatches"]
+
+
+def said(*ranks, **options):
+    return [row["mismatch"] for row in differ(*ranks, **options)]
+
+
+for kind in ("profile", "recorder", "chakra"):
+    for _ in range(8):
+        first = dice.randrange(1, 50) if kind == "recorder" else 1
+        calls = [(dice.choice(["allreduce", "allgather", "broadcast"]), dice.randrange(1, 9), {}) for _ in range(dice.randrange(1, 20))]
+        at, odd = dice.randrange(len(calls)), dice.randrange(4)
+        name, size, _ = calls[at]
+        rest = "ranks " + {0: "1-3", 1: "0, 2-3", 2: "0-1, 3", 3: "0-2"}[odd]
+
+        def changed(*new):
+            return said(*(of_rank(calls[:at] + list(new) + calls[at + 1:] if rank == odd else calls, rank, kind, first=first) for rank in range(4)))
+        assert changed(calls[at]) == []
+        assert changed(("reduce", size, {})) == [f"rank {odd} is in reduce #{first + at} where {rest} are in {name} #{first + at}: {rest} wait for rank {odd} (group 0)"]
+        assert changed((name, size + 1, {})) == [f"rank {odd} has {size + 1} bytes in {name} #{first + at} where {rest} have {size} bytes in {name} #{first + at} (group 0)"]
+        if at:
+            ended = differ(*(of_rank(calls[:at] if rank == odd else calls, rank, kind, first=first) for rank in range(4)))
+            assert [(row["ranks"], row["number"], row["members"]) for row in ended] == [([odd], first + at, "0 1 2 3")], ended
+            assert ended[0]["mismatch"] == f"rank {odd} ends before {name} #{first + at} that {rest} have (group 0)", ended
+    of_all = [of_rank([("allreduce", 8, {})] * 3 if rank != 2 else [], rank, kind) for rank in range(4)]
+    assert said(*of_all) == ["rank 2 has no call where ranks 0-1, 3 have some (group 0)"]
+    # Two groups of one name; a group of one; files whose ranks are not known, and those of other names.
+    assert said(*(of_rank([("allreduce" if rank < 2 else "allgather", 8, {})], rank, kind, members="[0, 1]" if rank < 2 else "[2, 3]") for rank in range(4))) == []
+    assert said(of_rank([("allreduce", 8, {})], 0, kind, members="[0]")) == said(of_rank([("allreduce", 8, {})], 0, kind)) == []
+    two = said(of_rank([("allreduce", 8, {})], 0, kind, members="[0, 1]"), of_rank([("allgather", 8, {})], 1, kind, members="[0, 1]"), name="1{}.json")
+    a, b = ("rank 0", "rank 1") if kind == "profile" else (f"{work}/10.json", f"{work}/11.json")
+    assert two == [f"{b} is in allgather #1 where {a} is in allreduce #1: each waits for the other (group 0)"], two
+    # Without members, more ranks than the group has: two groups of one name.
+    assert said(*(of_rank([("allreduce" if rank < 2 else "allgather", 8, {"Process Group Ranks": "", "Group size": 2})], rank, "profile") for rank in range(4))) == []
+
+# A trace that begins late or early is compared where it overlaps.
+calls = [("allreduce", size, {}) for size in dice.sample(range(1, 1000), 20)]
+assert said(*(of_rank(calls[rank:], rank, "profile") for rank in range(4))) == []
+assert said(*(of_rank(calls[3 - rank:16 - rank] + calls[16 - rank:17] * (rank == 0), rank, "profile") for rank in range(4)))[0].endswith(" have (group 0)")
+# Of the recorder: types, and who has started; a ring of entries has lost the first of some ranks.
+step = [("allreduce", 8, {})] * 3
+states = [of_rank(step[rank:] + [("allreduce", 8, {"state": "scheduled" if rank == 1 else "started"})], rank, "recorder", first=1 + rank) for rank in range(4)]
+assert said(*states) == ["rank 1 has not started allreduce #4 that ranks 0, 2-3 have: ranks 0, 2-3 wait for rank 1 (group 0)"]
+hung = [of_rank(step if rank == 3 else step + [("allgather", 8, {"state": "started"})], rank, "recorder") for rank in range(4)]
+assert said(*hung) == ["rank 3 ends before allgather #4 that ranks 0-2 have: ranks 0-2 wait for rank 3 (group 0)"]
+typed = [of_rank([("allreduce", 8, {"dtype": "Byte" if rank else "Char"})], rank, "recorder") for rank in range(4)]
+assert said(*typed) == ["rank 0 has Char in allreduce #1 where ranks 1-3 have Byte in allreduce #1 (group 0)"]
+# Splits of random Alltoalls, and one that is changed.
+for _ in range(10):
+    rows = [[dice.randrange(5) for _ in range(4)] for _ in range(4)]
+    takes = [[rows[a][b] for a in range(4)] for b in range(4)]
+
+    def splits():
+        return said(*(of_rank([("all_to_allv", 9, {"In split size": str(rows[rank]), "Out split size": str(takes[rank])})], rank, "profile") for rank in range(4)))
+    assert splits() == []
+    a, b, off = dice.randrange(4), dice.randrange(4), dice.choice([1, 2])
+    takes[b][a] += off
+    assert splits() == [f"rank {a} sends {rows[a][b]} to rank {b} in alltoall #1, and rank {b} expects {rows[a][b] + off}: rank {b} waits for rank {a} (group 0)"]
+assert "and rank" in run("job", *(work / f"trace_{rank}.json" for rank in range(4)))
 
 # Wrong input.
 wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is not what gzip writes"), "text.txt": ("hello\n", "text.txt: line 1: is not a known trace"), "empty.json": ("{}", "empty.json: is not a known trace"),
