@@ -401,7 +401,7 @@ def of_rank(calls, rank, kind, group="0", members="[0, 1, 2, 3]", first=1):
     if kind == "chakra":
         return [{"version": "0.0.4"}, {"name": "## process_group:init ##", "type": "METADATA_NODE", "inputs": {"values": f"['{json.dumps([{'pg_name': group, 'ranks': listing}])}']"}}] + [
             {"type": "COMM_COLL_NODE", "startTimeMicros": str(10 + at), "attr": [{"name": "comm_type", "int64Val": str(CHAKRA[name])}, {"name": "comm_size", "int64Val": str(size)},
-             {"name": "pg_name", "stringVal": group}]} for at, (name, size, _) in enumerate(calls)]
+             {"name": "pg_name", "stringVal": group}]} for at, (name, size, _) in dice.sample([*enumerate(calls)], len(calls))]
     events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": at, "dur": 1, "args": {
         "Collective name": name, "In msg nelems": size, "Out msg nelems": size, "dtype": "Byte", "Group size": len(listing), "Process Group Name": group, "Process Group Ranks": members,
         **more}} for at, (name, size, more) in enumerate(calls)]
@@ -460,17 +460,31 @@ hung = [of_rank(step if rank == 3 else step + [("allgather", 8, {"state": "start
 assert said(*hung) == ["rank 3 ends before allgather #4 that ranks 0-2 have: ranks 0-2 wait for rank 3 (group 0)"]
 typed = [of_rank([("allreduce", 8, {"dtype": "Byte" if rank else "Char"})], rank, "recorder") for rank in range(4)]
 assert said(*typed) == ["rank 0 has Char in allreduce #1 where ranks 1-3 have Byte in allreduce #1 (group 0)"]
+# The root of a gather has all; calls that are launched together have one number.
+for kind in ("profile", "recorder"):
+    assert said(*(of_rank([("gather", 8 if rank else 32, {"In msg nelems": 8})] if kind == "profile" or rank else [], rank, kind) for rank in range(4))) == (
+        [] if kind == "profile" else ["rank 0 has no call where ranks 1-3 have some (group 0)"])
+together = [of_rank([("allgather" if rank == 1 else "allreduce", 8, {}), ("allreduce", 8, {})], rank, "recorder") for rank in range(4)]
+for trace in together:
+    trace["entries"][1]["collective_seq_id"] = 1
+    trace["entries"].append({**trace["entries"][0], "collective_seq_id": 2})
+assert said(*together) == ["rank 1 is in allgather #1 where ranks 0, 2-3 are in allreduce #1: ranks 0, 2-3 wait for rank 1 (group 0)"]
+# Without members numbers in names are ranks if the names have the word.
+for trace in together:
+    del trace["pg_config"]
+assert said(*together, name="of_rank_{}.json")[0].startswith("rank 1 is in allgather #1 ")
+assert said(*together)[0].startswith(f"{work}/trace_1.json is in allgather #1 where {work}/trace_0.json, ")
 # Splits of random Alltoalls, and one that is changed.
 for _ in range(10):
-    rows = [[dice.randrange(5) for _ in range(4)] for _ in range(4)]
+    rows = [[dice.randrange(1, 5) for _ in range(4)] for _ in range(4)]
     takes = [[rows[a][b] for a in range(4)] for b in range(4)]
 
     def splits():
-        return said(*(of_rank([("all_to_allv", 9, {"In split size": str(rows[rank]), "Out split size": str(takes[rank])})], rank, "profile") for rank in range(4)))
+        return said(*(of_rank([("all_to_allv", sum(rows[rank]), {"Out msg nelems": sum(takes[rank]), "In split size": str(rows[rank]), "Out split size": str(takes[rank])})], rank, "profile") for rank in range(4)))
     assert splits() == []
-    a, b, off = dice.randrange(4), dice.randrange(4), dice.choice([1, 2])
+    a, b, off = dice.randrange(4), dice.randrange(4), dice.choice([-1, 1, 2])
     takes[b][a] += off
-    assert splits() == [f"rank {a} sends {rows[a][b]} to rank {b} in alltoall #1, and rank {b} expects {rows[a][b] + off}: rank {b} waits for rank {a} (group 0)"]
+    assert splits() == [f"rank {a} sends {rows[a][b]} to rank {b} in alltoall #1, and rank {b} expects {rows[a][b] + off}{f': rank {b} waits for rank {a}' if off > 0 else ''} (group 0)"]
 assert "and rank" in run("job", *(work / f"trace_{rank}.json" for rank in range(4)))
 
 # Wrong input.
