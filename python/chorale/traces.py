@@ -155,7 +155,7 @@ class Order:
                 ranks.setdefault(names[file], []).extend(calls)
             size = len(members) or max(call.ranks for calls in ranks.values() for call in calls)
             idle = sorted({*names.values()} & {*members} - {*ranks})
-            if len(ranks) > size > 0:
+            if len(ranks) > size > 0 or len(ranks) + len(idle) == 1:
                 continue
             numbered = all(call.number > 0 for calls in ranks.values() for call in calls)
             found = _first_mismatch(_numbered(ranks) if numbered else _aligned(ranks),
