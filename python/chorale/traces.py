@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import mmap
+import operator
 import os
 import re
 import zlib
@@ -186,8 +187,8 @@ def _numbered(ranks: Dict[Union[int, str], List[Call]]) -> _Steps:
 
 
 def _aligned(ranks: Dict[Union[int, str], List[Call]]) -> _Steps:
-    """By their places; traces may begin and end some calls apart. Then all calls agree where they overlap:
-    at least 8, and three quarters of the trace."""
+    """By their places. Traces may begin and end some calls apart: one is, if then all calls agree where they
+    overlap, and these are 8 more than agree without."""
     kinds = {
         rank: tuple((call.operation, call.common_bytes) for call in calls) for rank, calls in ranks.items()
     }
@@ -196,12 +197,16 @@ def _aligned(ranks: Dict[Union[int, str], List[Call]]) -> _Steps:
     steps: _Steps = {}
     for rank, own in kinds.items():
 
-        def agrees(shift: int) -> bool:
-            part = own[max(0, -shift):max(0, len(model) - shift)]
-            return (shift == 0 or 4 * len(part) >= max(32, 3 * len(own))) and part == model[max(
-                0, shift):][:len(part)]
+        agree = sum(map(operator.eq, own, model))
 
-        shift = next(filter(agrees, sorted({*range(-8, 9), len(model) - len(own)}, key=abs)), 0)
+        def overlap(shift: int) -> int:
+            """0 if not all agree there."""
+            part = own[max(0, -shift):max(0, len(model) - shift)]
+            return len(part) if part == model[max(0, shift):][:len(part)] else 0
+
+        shifts = sorted({*range(-8, 9), len(model) - len(own)}, key=abs) if own != model else [0]
+        shift = max(shifts, key=overlap)
+        shift = shift if overlap(shift) >= agree + 8 else 0
         steps[rank] = {(place + shift + 1, 0): call for place, call in enumerate(ranks[rank])}
     return steps
 

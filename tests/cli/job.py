@@ -423,7 +423,8 @@ def said(*ranks, **options):
 for kind in ("profile", "recorder", "chakra"):
     for _ in range(8):
         first = dice.randrange(1, 50) if kind == "recorder" else 1
-        calls = [(dice.choice(["allreduce", "allgather", "broadcast"]), dice.randrange(1, 9), {}) for _ in range(dice.randrange(1, 20))]
+        some = [(dice.choice(["allreduce", "allgather", "broadcast"]), dice.randrange(1, 9), {}) for _ in range(dice.choice([1, 2, 9]))]
+        calls = [dice.choice(some) for _ in range(dice.randrange(1, 40))]  # also all alike
         at, odd = dice.randrange(len(calls)), dice.randrange(4)
         name, size, _ = calls[at]
         rest = "ranks " + {0: "1-3", 1: "0, 2-3", 2: "0-1, 3", 3: "0-2"}[odd]
@@ -450,6 +451,8 @@ for kind in ("profile", "recorder", "chakra"):
 
 # A trace that begins late or early is compared where it overlaps.
 calls = [("allreduce", size, {}) for size in dice.sample(range(1, 1000), 20)]
+alike = [("allreduce", 1 + at % 5 // 4, {}) for at in range(100)]
+assert said(*(of_rank(alike[rank:90 + rank // 3], rank, "profile") for rank in range(4))) == ["ranks 0-2 end before allreduce #91 that rank 3 has (group 0)"]
 assert said(*(of_rank(calls[rank:], rank, "profile") for rank in range(4))) == []
 assert said(*(of_rank(calls[3 - rank:16 - rank] + calls[16 - rank:17] * (rank == 0), rank, "profile") for rank in range(4)))[0].endswith(" have (group 0)")
 # Of the recorder: types, and who has started; a ring of entries has lost the first of some ranks.
