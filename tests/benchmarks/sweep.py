@@ -20,16 +20,16 @@ def run(state, *arguments, code=0, program=chorale):
 
 (work / "results").mkdir()
 run_other(chorale, "frontier", "ring:3", "allreduce", "--max-chunks", "2", "--json", "results/r.json")
-assert "24 results are left" in run("state", "--ranks", "3", "--results", "results", "--minutes", "0", code=3)
+assert "28 results are left" in run("state", "--ranks", "3", "--results", "results", "--minutes", "0", code=3)
 text = run("state", "--ranks", "3", "--results", "results")
 counts = dict(re.findall(r"(.*): (\d+ schedules, \d+ runs, \d+ wrong, \d+ failed)", text))
 assert set(counts) == {f"{kind}, {transport}" for kind in ["hand-written", "synthesized"] for transport in ["threads", "mpi"]}, text
-assert counts["hand-written, threads"] == counts["hand-written, mpi"] == "11 schedules, 66 runs, 0 wrong, 0 failed", text
+assert counts["hand-written, threads"] == counts["hand-written, mpi"] == "13 schedules, 78 runs, 0 wrong, 0 failed", text
 assert all(value.endswith(" 0 wrong, 0 failed") for value in counts.values()), text
 # All is done: nothing runs again, not even with a program that does not exist for anything else.
 lines = (work / "state").read_text().count("\n")
 run("state", "--ranks", "3", "--results", "results")
-assert (work / "state").read_text().count("\n") == lines == 24
+assert (work / "state").read_text().count("\n") == lines == 28
 
 # A program that reports that elements are wrong, and one that fails.
 for body, words in [('sed "s/ 0$/ 7/"; exit 1', "42 wrong"), ("true; exit 2", "exit code 2")]:
