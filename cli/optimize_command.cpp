@@ -357,10 +357,6 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
   duration(
       sub, "--search-time", options->search_time,
       "Search each collective for all of T (until the effort is spent, and 30s of processor time at most)");
-  integer(
-      sub, "--effort", options->asked.search.effort, 1, kMostEffort, "N",
-      "Search each collective by N million steps of work, some 10 ms each; the answer is the same however "
-      "busy the machine is (1000, or no limit with --search-time)");
   destination(sub, *options);
   file_to_write(sub, "--json", options->json, "Write the table there");
   file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");
@@ -372,6 +368,10 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
   }
   {
     const Heading heading(sub, "Limits and progress");
+    integer(
+        sub, "--effort", options->asked.search.effort, 1, kMostEffort, "N",
+        "Search each collective by N million steps of work, some 10 ms each; the answer is the same however "
+        "busy the machine is (1000, or no limit with --search-time)");
     integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   }
   limits(sub, parsed.limits, " and keep what was found");

@@ -260,9 +260,9 @@ class _SearchOptions(TypedDict, total=False):
 class _FrontierOptions(_SearchOptions, total=False):
     max_chunks: Optional[int]
     min_chunks: int
+    effort: Optional[int]
     k: Optional[int]
     max_steps: Optional[int]
-    effort: Optional[int]
 
 class _SynthesisOptions(_SearchOptions, total=False):
     chunks: int
