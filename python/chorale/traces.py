@@ -349,7 +349,7 @@ def job_of(files: Sequence[str]) -> Dict[str, Any]:
     job = tally.job()
     if not job["calls"]:
         names = ", ".join(each["operation"] for each in job["skipped"])
-        raise InputError(f"{files[0]}: has no collective with a size" + (
+        raise InputError(f"{files[0]}: has no collective with a size and ranks" + (
             f"; it has {names}; PyTorch's profiler needs Kineto, and record_shapes=True for gloo, and before "
             "PyTorch 2.2; Chakra's traces may need those of all ranks" if names else ""))
     return job
@@ -382,6 +382,9 @@ def _unpacked(path: str) -> bytes:
     return data
 
 
+_LAUNCHED = re.compile(r"\s*\[[0-9]+(,[0-9]+)?\](<[a-z]+>)?[: ] *[^\s,\]]")  # mpirun's tags of a process's lines
+
+
 def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
     """By the format that it has. Binary formats are recognized by their first bytes; the inspector comes
     before the parser, since its file is a sequence of objects."""
@@ -398,7 +401,7 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
         if calls is not None:
             return _read_profile(file, *calls, file, tally)
     text = data[:].decode("utf-8", "surrogateescape")
-    if text.lstrip()[:1] not in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "[") or _LAUNCHED.match(text):
         return (_read_nccl_log if " NCCL INFO " in text else _read_table)(file, text, tally)
     if '"coll_perf"' in text:
         return _read_inspector(file, text, tally)

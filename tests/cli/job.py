@@ -257,6 +257,10 @@ for _ in range(12):
     (work / "nccl.log").write_text("node:100:7 [0] NCCL INFO NET/Socket : Using [0]eth0\n" + "\n".join(log) + "\n")
     found, rows = listed("nccl.log")
     assert rows == expected(calls, times=False), (rows, want)
+    # Behind the tags that mpirun puts before each line.
+    for tag in ("[{}] ", "[1,{}]<stdout>:"):
+        (work / "tagged.log").write_text("".join(tag.format(line.split(":")[1]) + line + "\n" for line in log))
+        assert listed("tagged.log")[1] == rows, tag
     (work / "calls.csv").write_text("# of a wrapper\n" + "\n".join(table) + "\n")
     found, rows = listed("calls.csv")
     assert {key[0] for key in rows} == {key[0] for key in want} and sum(row[0] for row in rows.values()) == sum(row[0] for row in want.values())
@@ -500,6 +504,7 @@ wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is not what gzip writes"), "t
          "time.csv": ("collective,ranks,bytes,us\nallreduce,4,5,soon\n", "'soon' is not a time"),
          "infinite.csv": ("collective,ranks,bytes,us\nallreduce,4,5,inf\n", "'inf' is not a time"),
          "empty.csv": ("", "empty.csv: has no collective"),
+         "tuned.txt": ("[0] NCCL INFO 805306368 Bytes -> Algo 1 proto 2 time 3970.7\n", "tuned.txt: has no collective with a size and ranks"),
          "nccl.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 99 [nranks=2] x\n", "nccl.txt: line 1: datatype 99 is not known"),
          "cut.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 7 comm 0x1\n", "'' is not a number of ranks"),
          # Numbers beyond what a job can have.
