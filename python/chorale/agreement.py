@@ -4,7 +4,6 @@ raised on all, with its number."""
 
 import atexit
 import collections
-import datetime
 import os
 import pathlib
 import pickle
@@ -36,8 +35,8 @@ def everyone(mine, group, doing):
     def key(number, back=0):
         return f"chorale/{place[1]}/{_met[place] - back}/{number}"
 
-    store.set(f"chorale/process/{own}", pickle.dumps(_process()).hex())
-    store.set(key(own), pickle.dumps(mine).hex())
+    _say(store, f"chorale/process/{own}", _process())
+    _say(store, key(own), mine)
     begin, told, missing = time.monotonic(), 0.0, numbers
     while missing:
         missing = [each for each in missing if not _is_there(store, key(each))]
@@ -53,19 +52,25 @@ def everyone(mine, group, doing):
                     raise ConnectionError(f"rank {each} has ended, and others wait for it {doing}")
         time.sleep(min(0.02, waited / 10))
     result = [_word(store, key(each)) for each in numbers]
-    store.delete_key(key(own, 1))  # all have read it
+    for each in (key(own, 1), _said(key(own, 1))):  # all have read it
+        store.delete_key(each)
     _met[place] += 1
     return result
 
 
+def _said(key):
+    return f"{key}/said"
+
+
+def _say(store, key, word):
+    store.set(key, pickle.dumps(word).hex())
+    store.add(_said(key), 1)
+
+
 def _is_there(store, key):
-    if hasattr(store, "check"):
-        return store.check([key])
-    try:  # before PyTorch 2
-        store.wait([key], datetime.timedelta(milliseconds=5))
-        return True
-    except RuntimeError:
-        return False
+    """Asked of a counter: before PyTorch 2.3 a store has no check(), and after a wait() that was in vain an
+    answer comes late, which the next question takes for its own."""
+    return store.add(_said(key), 0) > 0
 
 
 def _word(store, key):
@@ -126,7 +131,7 @@ def _looks(store, own, ranks, ended):
             late = [each for each in list(_waits.values()) if time.monotonic() - each.since > PATIENCE]
             mine = (late[0].ranks, late[0].doing) if late else None
             if mine != shown:
-                store.set(f"chorale/wait/{own}", pickle.dumps(mine).hex())
+                _say(store, f"chorale/wait/{own}", mine)
                 store.add("chorale/waits", bool(mine) - bool(shown))
                 shown = mine
             if store.add("chorale/waits", 0) <= 0:
