@@ -18,7 +18,6 @@ import zlib
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from chorale.errors import InputError
-from chorale.recorder import as_json
 
 KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector and log, "
          "and tables")
@@ -393,6 +392,7 @@ def _read_trace(file: str, data: Data, traces: int, tally: Tally) -> None:
     if data[:2] == b"\x1f\x8b":
         return _read_trace(file, _unpacked(file), traces, tally)
     if data[:1] == b"\x80":
+        from chorale.recorder import as_json  # which is a program, too: the package does not import it
         return _read_flight_recorder(file, _parsed(file, as_json(file)), tally)
     if data[:2] == b"PK":
         raise InputError(f"{file}: is what torch.save writes; give a dump of the flight recorder itself")
