@@ -556,7 +556,12 @@ std::optional<LibraryMachine> library_machine(const Topology& topology) {
   if (topology.ranks < 2 || (!rest.empty() && rest != " whose switches only forward")) return {};
   const std::optional<NamedShape> shape = shape_named(topology.name);
   if (!shape) return {};
-  const std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  std::vector<std::vector<Rank>> nodes = nodes_of(topology).ranks;
+  // Between nodes of one GPU, as in dgx-h100:2x1, links have one latency, as inside of a node.
+  if (topology.name.ends_with("x1") && nodes.size() == 1) {
+    nodes.assign(topology.ranks, {});
+    for (Rank n = 0; n < topology.ranks; ++n) nodes[n] = {n};
+  }
   const auto differs = [&](const std::vector<Rank>& node) { return node.size() != nodes.front().size(); };
   if (std::ranges::any_of(nodes, differs)) return {};
   LibraryMachine machine{.gpu = shape->gpu,

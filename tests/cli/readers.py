@@ -206,6 +206,11 @@ assert graph("./shown.conf")["links"] == graph("./topology.conf")["links"]
 for other in ("blocks.conf", "tree.yaml"):
     assert sorted((l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph(f"./{other}")["links"]) == sorted(
         (l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./tree.conf")["links"]), other
+# A document's mark and flat topologies beside are passed over, and so is what scontrol prints of blocks.
+(work / "marked.yaml").write_text("---\n- topology: all\n  cluster_default: false\n  flat: true\n" + (work / "tree.yaml").read_text())
+(work / "printed.conf").write_text("BlockName=b1 BlockIndex=0 Nodes=n[0-2] BlockSize=3\nBlockName=b2 BlockIndex=1 Nodes=n[3-7] BlockSize=5\n")
+assert graph("./marked.yaml")["links"] == graph("./tree.yaml")["links"]
+assert graph("./printed.conf")["links"] == graph("./blocks.conf")["links"]
 for public in ("block.conf", "topology.yaml"):
     assert graph(data / "repro" / "public" / public)["ranks"] == 8, public
 # topograph's labels of Kubernetes nodes, today's names and the older ones; a node without labels is none.
@@ -228,7 +233,7 @@ for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Node
                    ("SwitchName=a Nodes=n0 Switches=b\n", "or both"), ("SwitchName=a Nodes=n[0-1]\nSwitchName=a Nodes=n2\n", "again"),
                    ("SwitchName=a Nodes=n[0-1],n0\n", "second time"), ("SwitchName=a Switches=b\n", "no line of its own"),
                    ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "circle"), ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n1\n", "not connected"),
-                   ("SwitchName=a Nodes=n[0-1] Color=red\n", "'Color' is not known"), ("- topology: a\n  flat: true\n", "'flat' is not known"), ("- topology: a\n  tree:\n    switches:\n      - nodes: n1\n", "nodes of no switch"),
+                   ("SwitchName=a Nodes=n[0-1] Color=red\n", "'Color' is not known"), ("- topology: a\n  flat: true\n", "no switches and no blocks"), ("- topology: a\n  tree:\n    switches:\n      - nodes: n1\n", "nodes of no switch"),
                    ("- switch: a\n", "is of no known format"), ("BlockName=b1 Nodes=n[0-3]\nBlockName=b2 Nodes=n3\n", "a second time"),
                    ("SwitchName=a Nodes=n[0-999999999]\n", ""), ("SwitchName=a Nodes=n[]\n", ""), ("SwitchName=a Nodes\n", "key=value")):
     (work / "bad.conf").write_text(text)

@@ -107,9 +107,9 @@ class HostWiring {
           wiring_.join(node_of(cpus[a]), node_of(cpus[b]), host_.socket_gbs, kSocketHopUs);
     const PciFacts& pci = pci_facts(host_.pci);
     if (host_.pci > 0 && pci.peer_write_gbs > 0 && host_.count(PartKind::Gpu) > 1)
-      wiring_.assumed.push_back(
-          fmt::format("over PCI {} GPUs load from each other, at {} GB/s of 16 lanes; stores reach {}",
-                      pci.generation, pci.peer_read_gbs, pci.peer_write_gbs));
+      wiring_.assumed.push_back(fmt::format(
+          "GPUs load from each other over PCI of generation {}, at {} GB/s of 16 lanes; stores reach {}",
+          pci.generation, pci.peer_read_gbs, pci.peer_write_gbs));
     if (host_.cables.empty()) return;
     wiring_.assumed.push_back(host_.cable_name +
                               " does not join all GPUs, so PCI between GPUs is kept, for all of them");

@@ -86,11 +86,12 @@ class SlurmReader {
     return text.find(kLabel) != text.npos && text.find_first_not_of(" \t\r\n") == text.find('{');
   }
 
-  // Text whose first word is "-".
+  // Text whose first word, after the mark of a document, is "-".
   static bool is_yaml(std::string_view text) {
     std::istringstream lines{std::string(text)};
     for (std::string line; std::getline(lines, line);)
-      if (const std::vector<std::string> words = words_in(line.substr(0, line.find('#'))); !words.empty())
+      if (const std::vector<std::string> words = words_in(line.substr(0, line.find('#')));
+          !words.empty() && words.front() != "---")
         return words.front() == "-";
     return false;
   }
@@ -176,13 +177,19 @@ class SlurmReader {
         all.back().lines.emplace_back(number_, item + (key == "nodes" ? " Nodes=" : " Switches=") + value);
         item.clear();
       } else if (key != "tree" && key != "block" && key != "switches" && key != "blocks" &&
-                 key != "block_sizes") {
+                 key != "block_sizes" && key != "flat") {
         fail("'" + key.substr(0, 60) + "' is not known", "known are switch, block, children, nodes");
       }
     }
     if (all.empty()) fail("has no topology", "begin with - topology:");
-    const auto chosen = std::ranges::find(all, true, &YamlTopology::is_default);
-    for (const auto& [number, line] : (chosen == all.end() ? all.begin() : chosen)->lines) {
+    // A topology without lines is flat: it joins hosts by nothing.
+    auto chosen = std::ranges::find(all, true, &YamlTopology::is_default);
+    if (chosen == all.end())
+      chosen = std::ranges::find_if(all, [](const YamlTopology& each) { return !each.lines.empty(); });
+    if (chosen == all.end() || chosen->lines.empty())
+      fail("has no switches and no blocks in the default topology",
+           "give one that has some cluster_default: true");
+    for (const auto& [number, line] : chosen->lines) {
       number_ = number;
       read_line(line);
     }
@@ -192,7 +199,7 @@ class SlurmReader {
   std::pair<std::string, std::string> yaml_entry(const std::string& line) const {
     std::vector<std::string> words = words_in(line.substr(0, line.find('#')));
     if (!words.empty() && words.front() == "-") words.erase(words.begin());
-    if (words.empty() || number_in<int>(words.front())) return {};
+    if (words.empty() || words.front() == "---" || number_in<int>(words.front())) return {};
     std::string key = lower_case(words.front()), value;
     for (std::size_t w = 1; w < words.size(); ++w) value += words[w];
     std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
@@ -226,9 +233,10 @@ class SlurmReader {
       if (key == "blocksizes") return;  // how many blocks a job gets
       const bool is_block = key == "blockname";
       if (!is_block && key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed" &&
-          key != "level")
+          key != "level" && key != "blockindex" && key != "blocksize")
         fail("'" + word.substr(0, equals).substr(0, 60) + "' is not known",
-             "known are SwitchName, Nodes, Switches, LinkSpeed, BlockName, BlockSizes");
+             "known are SwitchName, Nodes, Switches, LinkSpeed, Level, BlockName, BlockIndex, BlockSize, "
+             "BlockSizes");
       blocks_ += is_block ? 1 : 0;
       if (!values.emplace(is_block ? "switchname" : key, word.substr(equals + 1)).second)
         fail("has a key twice", "give each once");
