@@ -454,6 +454,18 @@ TEST(NvidiaSmi, GluedCellsAndOlderHeaders) {
   EXPECT_THAT(import.read, Contains(HasSubstr("2 last cells are glued")));
 }
 
+// As wide tables are copied: what has eight letters touches its neighbour, in any two columns.
+TEST(NvidiaSmi, CellsAndTitlesThatTouch) {
+  std::string apart = kSmi, joined = kSmi;
+  joined.replace(joined.find("GPU2\tNIC0"), 9, "GPU2NIC0");
+  joined.replace(joined.find("NV1\tPIX"), 7, "NV1PIX");
+  joined.replace(joined.find("SYS\tNODE"), 8, "SYSNODE");
+  joined.replace(joined.find("NIC0\tPIX\tNODE\tSYS"), 17, "NIC0\tPIXNODESYS");
+  const Topology one = import_of(apart).machine, other = import_of(joined).machine;
+  EXPECT_EQ(to_json(one), to_json(other));
+  EXPECT_EQ(import_of(joined).read, import_of(apart).read);
+}
+
 // No NVLinks: pairs under a switch each (PIX), a host bridge between (PHB). PCI of both pairs meets at the
 // CPU.
 TEST(NvidiaSmi, PciByItsClasses) {

@@ -94,13 +94,26 @@ class SmiReader {
     throw InputError(fmt::format("{}:{}", file_, line), problem, remedy);
   }
 
+  // Titles, where terminals joined some: NIC11NIC12 is two.
+  static std::vector<std::string> apart(const std::vector<std::string>& titles) {
+    std::vector<std::string> names;
+    for (const std::string& title : titles)
+      for (std::size_t begin = 0; begin < title.size();) {
+        const std::size_t end = std::min(title.find("NIC", begin + 1), title.find("GPU", begin + 1));
+        names.push_back(title.substr(begin, end - begin));
+        begin = std::min(end, title.size());
+      }
+    return names;
+  }
+
   // The first line whose first column is GPU0; "CPU Affinity" and what follows are columns of their own.
   std::size_t read_header() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string before = lines_[i].substr(0, lines_[i].find("CPU Affinity"));
-      std::vector<std::string> words = words_in(before);
-      if (words.empty() || words.front() != "GPU0") continue;
-      names_ = std::move(words);
+      const std::vector<std::string> words = words_in(before);
+      if (words.empty() || !words.front().starts_with("GPU0")) continue;
+      names_ = apart(words);
+      if (names_.front() != "GPU0") continue;
       if (names_.size() > kMostDevices)
         fail(i + 1, fmt::format("has {} devices", names_.size()),
              fmt::format("{} are the most", kMostDevices));
@@ -125,6 +138,24 @@ class SmiReader {
     return std::pair(cell, static_cast<std::size_t>(end - word.data()));
   }
 
+  // Takes the cell that `rest` of a word begins with; returns what follows, cells that terminals joined.
+  std::string take_cell(std::size_t i, const std::string& word, const std::string& rest, Device& device) {
+    const auto cell = cell_of(rest);
+    const bool last = device.cells.size() + 1 == names_.size();
+    const std::string after = cell ? rest.substr(cell->second) : "";
+    if (!cell || (!after.empty() && !last && !cell_of(after)))
+      fail(i + 1, fmt::format("'{}' is not a cell of {}", word.substr(0, 40), names_[device.cells.size()]),
+           "cells are X, NV1 and so on, PIX, PXB, PHB, NODE, SYS");
+    device.cells.push_back(cell->first);
+    const bool too_many = cell->first.way == Way::Nvlink && cell->first.nvlinks > kMostNvlinks;
+    if (last && (!after.empty() || too_many)) device.glued = rest;
+    if (!last && too_many)
+      fail(i + 1,
+           fmt::format("'{}' is not a cell: a GPU has at most {} NVLinks", word.substr(0, 40), kMostNvlinks),
+           "give what nvidia-smi printed");
+    return after;
+  }
+
   // As many cells as there are columns, and then CPUs. Only the last cell may have something glued to it.
   void read_row(std::size_t i) {
     const std::vector<std::string> words = words_in(lines_[i]);
@@ -137,23 +168,9 @@ class SmiReader {
     Device device{
         .name = words.front(), .gpu = words.front().starts_with("GPU"), .line = static_cast<int>(i + 1)};
     std::size_t w = 1;
-    for (; w < words.size() && device.cells.size() < names_.size(); ++w) {
-      const auto cell = cell_of(words[w]);
-      const bool last = device.cells.size() + 1 == names_.size();
-      const bool whole = cell && cell->second == words[w].size();
-      if (!cell || (!whole && !last))
-        fail(i + 1,
-             fmt::format("'{}' is not a cell of {}", words[w].substr(0, 40), names_[device.cells.size()]),
-             "cells are X, NV1 and so on, PIX, PXB, PHB, NODE, SYS");
-      device.cells.push_back(cell->first);
-      const bool too_many = cell->first.way == Way::Nvlink && cell->first.nvlinks > kMostNvlinks;
-      if (last && (!whole || too_many)) device.glued = words[w];
-      if (!last && too_many)
-        fail(i + 1,
-             fmt::format("'{}' is not a cell: a GPU has at most {} NVLinks", words[w].substr(0, 40),
-                         kMostNvlinks),
-             "give what nvidia-smi printed");
-    }
+    for (; w < words.size() && device.cells.size() < names_.size(); ++w)
+      for (std::string rest = words[w]; !rest.empty() && device.cells.size() < names_.size();)
+        rest = take_cell(i, words[w], rest, device);
     if (device.cells.size() < names_.size())
       fail(i + 1, fmt::format("has {} of {} cells", device.cells.size(), names_.size()),
            "give all that nvidia-smi printed");
