@@ -150,13 +150,12 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     if (const SharedPoint point = made(each)) merged.put(point, beaten);
   }
   if (beaten != nullptr) add_of_few_chunks(all, merged, *beaten);
-  if (beaten != nullptr && is_late) add_of_replaced(parts, *beaten);
+  if (beaten != nullptr) add_of_replaced(parts, *beaten);
   return merged;
 }
 
-// A shorter search may have composed phases that this one replaced before it composed them, and found the
-// result the fastest at a size: pairs of one cost, since mirrors come in such pairs, those of the best rate
-// first.
+// Phases that better ones replaced may make what is the fastest at a size, whether or not they were composed
+// before: when findings were assembled decides nothing. Those of the best rate first.
 void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& beaten) const {
   const auto with_replaced = [&](CollectiveKind kind) {
     std::vector<std::pair<SharedPoint, bool>> all;  // with whether it was replaced
@@ -168,11 +167,10 @@ void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& bea
   std::vector<Composition> pairs;
   for (const auto& [gather, was_replaced] : with_replaced(CollectiveKind::Allgather))
     for (const auto& [scatter, too] : with_replaced(CollectiveKind::ReduceScatter))
-      if ((was_replaced || too) && scatter->cost == gather->cost)
+      if (was_replaced || too)
         for (Composition& each : compositions({.phases = {{CollectiveKind::Allgather, {gather}},
                                                           {CollectiveKind::ReduceScatter, {scatter}}}}))
-          if (each.scatter && !made_.contains({scatter.get(), gather.get()}))
-            pairs.push_back(std::move(each));
+          if (each.scatter) pairs.push_back(std::move(each));
   std::ranges::stable_sort(
       pairs, [](const Composition& a, const Composition& b) { return compare_rate(a.cost, b.cost) < 0; });
   long long late = kMostLate;
