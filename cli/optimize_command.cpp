@@ -368,10 +368,9 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
   }
   {
     const Heading heading(sub, "Limits and progress");
-    integer(
-        sub, "--effort", options->asked.search.effort, 1, kMostEffort, "N",
-        "Search each collective by N million steps of work, some 10 ms each; the answer is the same however "
-        "busy the machine is (1000, or no limit with --search-time)");
+    integer(sub, "--effort", options->asked.search.effort, 1, kMostEffort, "N",
+            "Search each collective by N million steps of work, some 10 ms each, however busy the machine is "
+            "(1000, or no limit with --search-time)");
     integer(sub, "--jobs", options->asked.search.jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   }
   limits(sub, parsed.limits, " and keep what was found");

@@ -92,13 +92,6 @@ class Table {
         .value_or(std::numeric_limits<double>::infinity());
   }
 
-  // Of a search that was not cut, what was found in between depends on when it was asked for: the answer is
-  // that of the result alone.
-  void forget_reported() {
-    const std::lock_guard lock(mutex_);
-    std::ranges::fill(fastest_, nullptr);
-  }
-
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop, bool is_searched) {
@@ -365,7 +358,6 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
   reporter = {};
   end_of_search.record_why(result);
   end.record_why(result);
-  if (result.stopped != Stopped::TimeLimit && result.stopped != Stopped::Interrupted) table.forget_reported();
   return table.with(std::move(result), stop, false);
 }
 

@@ -162,7 +162,7 @@ def optimize(machine: Machine,
     """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger
     buffer of a rank: [1024, "1M"] or "1K:1G:4" (the default); `search_time` in seconds is used up, and without it the
     search ends by itself, at the latest after an `effort` in millions of steps of work (1000, and 30 s of processor
-    time), so that the answer is the same however busy the machine is; `baselines` are "nccl", "mpi" (all that are known), or
+    time), however busy the machine is; `baselines` are "nccl", "mpi" (all that are known), or
     "auto": NCCL's where the machine has the links for one; times are of programs that wait for "steps", or of
     those that messages drive ("events": a message waits for its data and its links alone)."""
     there = _machine(machine)

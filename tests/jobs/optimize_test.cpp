@@ -1,6 +1,5 @@
-// The table of 'chorale optimize' only improves while the search goes on. Its end is what effort finds,
-// whatever was looked at before: a composition that was timed only because somebody looked may be faster, by
-// a few per cent, and is not in it.
+// The table of 'chorale optimize' only improves: whoever asks while the search goes on gets no time that the
+// end does not keep.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,8 +14,6 @@
 namespace chorale {
 namespace {
 
-constexpr double kNear = 1.2;
-
 // Links of random latencies, so that what is dominated in steps and rounds may be faster.
 Topology uneven(std::mt19937& random) {
   Topology machine = test::random_machine(random, {.least_ranks = 3, .most_ranks = 6, .most_limits = 1});
@@ -24,7 +21,7 @@ Topology uneven(std::mt19937& random) {
   return machine;
 }
 
-TEST(Optimize, TimesOnlyImproveAndTheEndIsNear) {
+TEST(Optimize, NoTimeIsEverTakenBack) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
@@ -61,7 +58,7 @@ TEST(Optimize, TimesOnlyImproveAndTheEndIsNear) {
     }
     for (const auto& [bytes, us] : least) {
       ASSERT_TRUE(final.contains(bytes)) << collective << " " << bytes;
-      EXPECT_LE(final[bytes], us * kNear) << collective << " " << bytes;
+      EXPECT_LE(final[bytes], us * (1 + 1e-9)) << collective << " " << bytes;
     }
   }
   EXPECT_GT(asked, 0);
