@@ -12,6 +12,7 @@
 
 #include "api/report.h"
 #include "construct/composition.h"
+#include "ir/enum_names.h"
 #include "ir/error.h"
 #include "ir/hierarchy.h"
 #include "ir/or_error.h"

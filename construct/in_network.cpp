@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "construct/engine/spreading.h"
 #include "graph/components.h"
 
 namespace chorale {
