@@ -20,7 +20,6 @@
 #include "codegen/nccl_source.h"
 #include "codegen/passes/lower.h"
 #include "codegen/simulators/messages.h"
-#include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "ir/links_alone.h"
@@ -99,23 +98,16 @@ Rank lost_rank(const std::string& failure) {
   return failure.starts_with(kRank) ? std::atoi(failure.c_str() + kRank.size()) : -1;
 }
 
-// Messages of one size for a simulator: a directory with the platform and traces of SimGrid, or the messages,
-// of which the Python package writes GOAL and the traces of Chakra.
-OrError<Compiled> replayed(const Verified<Schedule>& schedule, const Topology& topology, const Point& point,
-                           Target target, const CompileOptions& options) {
-  const std::string name = title(topology, point);
-  const std::string& to = entry_of(target).name;
+// Messages of one size, of which the Python package writes what a simulator reads.
+Compiled replayed(const Verified<Schedule>& schedule, const Topology& topology, const Point& point,
+                  Target target, const CompileOptions& options) {
+  const TargetEntry& to = entry_of(target);
   const std::int64_t block = block_of_size(message_shape(point.collective), options.message_bytes);
-  Compiled compiled{.path = (options.name.empty() ? file_stem(topology, point.collective) : options.name) +
-                            entry_of(target).ending,
-                    .note = unused_switches(topology, point, to)};
-  if (target != Target::Simgrid) {
-    compiled.files = {{compiled.path, messages_as_json(schedule, block)}};
-    return compiled;
-  }
-  if (const auto fault = without_simgrid(topology)) return InputError(name, *fault);
-  compiled.files = in_folder(compiled.path, to_simgrid(schedule, block, name));
-  return compiled;
+  const std::string path =
+      (options.name.empty() ? file_stem(topology, point.collective) : options.name) + to.ending;
+  return Compiled{.path = path,
+                  .files = {{path, messages_as_json(schedule, block, title(topology, point))}},
+                  .note = unused_switches(topology, point, to.name)};
 }
 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;

@@ -58,8 +58,8 @@ std::span<const OptionRow<CompileOptions>> compile_rows();
 
 struct Compiled {
   std::string path = {};  // of the file, or of the directory with all of them; relative
-  // Ready for write_files; of Goal and Chakra one, the messages, of which the Python package writes them
-  // (python/chorale/simulators.py).
+  // Ready for write_files; for a simulator one, the messages, of which the Python package writes what it
+  // reads (python/chorale/simulators.py).
   std::vector<NamedText> files = {};
   // With an epilogue: how many ranks at most complete a sum. One: the function may keep state with its
   // elements; several: it must be the same in all of them, and keep none.

@@ -11,7 +11,6 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/json_fields.h"
 #include "ir/links_alone.h"
 #include "ir/shown.h"
 #include "ir/words.h"
@@ -46,14 +45,6 @@ Outcome page(const EmitCommand& command, Result result, const std::atomic<bool>*
   }
   return {.text = shown(path) + ".html\n",
           .files = {{path + ".html", to_page(result, best_sizes(result, {}, stop), stop)}}};
-}
-
-// What simulators read, of messages: the Python package writes it.
-Outcome written_in_python(Target target, const std::vector<NamedText>& messages, Supervisor& supervisor) {
-  std::vector<std::vector<std::string>> points;
-  for (const NamedText& each : messages) points.push_back({each.path, each.text});
-  return done_in_python("--target " + entry_of(target).name, "simulators",
-                        json_object("target", entry_of(target).name, "points", points).text, &supervisor);
 }
 
 }  // namespace
@@ -115,8 +106,8 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
         command.file,
         fmt::format("none of its {} on the frontier can be written", counted(std::ssize(chosen), "point")),
         fmt::format("point {}: {}", chosen.front(), first_reason));
-  if (*command.target == Target::Goal || *command.target == Target::Chakra) {
-    Outcome done = written_in_python(*command.target, files, supervisor);
+  if (const TargetEntry& target = entry_of(*command.target); target.form == TargetForm::Replayed) {
+    Outcome done = written_for_simulator(target.name, files, supervisor);
     if (!done.errors.empty()) return done;
     files = std::move(done.files);
   }

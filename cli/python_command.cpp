@@ -96,4 +96,12 @@ Outcome done_in_python(const std::string& command, const std::string& module, co
   return outcome;
 }
 
+Outcome written_for_simulator(const std::string& target, const std::vector<NamedText>& messages,
+                              Supervisor& supervisor) {
+  std::vector<std::vector<std::string>> points;
+  for (const NamedText& each : messages) points.push_back({each.path, each.text});
+  return done_in_python("--target " + target, "simulators",
+                        json_object("target", target, "points", points).text, &supervisor);
+}
+
 }  // namespace chorale

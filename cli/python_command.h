@@ -4,8 +4,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/outcome.h"
+#include "ir/files.h"
 
 namespace chorale {
 
@@ -18,5 +20,9 @@ class Supervisor;
 // InputError where Python or the package is missing, and for what the module refuses.
 Outcome done_in_python(const std::string& command, const std::string& module, const std::string& question,
                        Supervisor* = nullptr, const std::string& html = "");
+
+// The files that the Python package writes for a simulator, of messages by path
+// (python/chorale/simulators.py); `target` is one of api/compile.h.
+Outcome written_for_simulator(const std::string& target, const std::vector<NamedText>& messages, Supervisor&);
 
 }  // namespace chorale

@@ -10,6 +10,7 @@
 #include "api/run.h"
 #include "cli/option_kinds.h"
 #include "cli/outcome.h"
+#include "cli/python_command.h"
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -342,6 +343,10 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
   const Result result = read_sound_result(command.file);
   SimulateQuestion asked{.points = chosen_points(command.file, result, command.point, false),
                          .message_bytes = command.sizes,
+                         .written =
+                             [&](const std::vector<NamedText>& messages) {
+                               return written_for_simulator("simgrid", messages, supervisor).files;
+                             },
                          .stop = supervisor.stop()};
   if (asked.points.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
   // A row per point and size, for the count that the progress line shows.

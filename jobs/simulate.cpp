@@ -1,7 +1,5 @@
-// SimGrid replays the messages of a schedule on a platform made of the machine
-// (codegen/simulators/simgrid.h): each link by its latency and rate, shared limits as links that several
-// routes pass. Platform and traces are written into a temporary directory, once per point; further sizes of
-// the point replace the traces alone.
+// SimGrid replays the messages of a schedule on a platform made of the machine (python/chorale/simgrid.py).
+// A point has a temporary directory, and each size a folder in it.
 #include "jobs/simulate.h"
 
 #include <fmt/format.h>
@@ -14,7 +12,7 @@
 #include "api/compile.h"
 #include "api/report.h"
 #include "api/work_folder.h"
-#include "codegen/simulators/simgrid.h"
+#include "codegen/simulators/messages.h"
 #include "cost/busbw.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
@@ -36,8 +34,8 @@ Topology without_abilities(Topology topology) {
 
 // Microseconds; none where it was stopped.
 // smpirun prints the simulated time in seconds, among lines of its own.
-std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bool>* stop) {
-  const bool good = folder.run("sh replay.sh", stop);
+std::optional<double> replayed_us(const WorkFolder& folder, std::size_t size, const std::atomic<bool>* stop) {
+  const bool good = folder.run(fmt::format("sh {}/replay.sh", size), stop);
   if (stop != nullptr && *stop) return std::nullopt;
   const std::string printed = folder.text("err") + folder.text("out"), before = "Simulated time: ";
   const std::size_t at = printed.find(before);
@@ -45,40 +43,34 @@ std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bo
   return std::strtod(printed.c_str() + at + before.size(), nullptr) * 1e6;
 }
 
-class PointReplay {
- public:
-  // `plain`: the machine without what its switches can do.
-  PointReplay(const Topology& topology, const Topology& plain, const Point& point, const std::string& where)
-      : plain_(plain),
-        point_(point),
-        schedule_(accepted(topology, point.collective, point.schedule)),
-        folder_("simulate", where) {}
-
-  std::optional<SimulatedRow> row(int number, std::int64_t bytes, const std::atomic<bool>* stop) {
-    const MessageShape message = message_shape(point_.collective);
-    const std::int64_t block = block_of_size(message, bytes);
-    write_files(in_folder(folder_.path(), written_ ? to_simgrid_traces(schedule_, block)
-                                                   : to_simgrid(schedule_, block, plain_.name)));
-    written_ = true;
-    const std::optional<double> us = replayed_us(folder_, stop);
-    if (!us) return std::nullopt;
-    return SimulatedRow{
-        .point = number,
-        .algorithm = point_.construction,
-        .message_bytes = bytes,
-        .predicted_us =
-            schedule_time(point_.schedule, plain_, point_.cost.chunks, static_cast<double>(block)).us,
-        .simulated_us = *us,
-        .busbw_gbs = algbw_gbs(static_cast<double>(bytes), *us) * message.bus_factor};
+// Adds a row for each size of a point, on the machine without what its switches can do.
+// False: it was stopped.
+bool add_rows(const Result& result, const Topology& plain, int number, const SimulateQuestion& asked,
+              std::vector<SimulatedRow>& rows) {
+  const Point& point = result.points[number];
+  const Verified<Schedule> schedule = accepted(result.topology, point.collective, point.schedule);
+  const MessageShape message = message_shape(point.collective);
+  const WorkFolder folder("simulate", asked.folder);
+  std::vector<NamedText> messages;
+  for (const std::int64_t bytes : asked.message_bytes)
+    messages.push_back({std::to_string(messages.size()),
+                        messages_as_json(schedule, block_of_size(message, bytes), plain.name)});
+  write_files(in_folder(folder.path(), asked.written(messages)));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::optional<double> us = replayed_us(folder, i, asked.stop);
+    if (!us) return false;
+    const std::int64_t bytes = asked.message_bytes[i];
+    const double block = static_cast<double>(block_of_size(message, bytes));
+    rows.push_back({.point = number,
+                    .algorithm = point.construction,
+                    .message_bytes = bytes,
+                    .predicted_us = schedule_time(point.schedule, plain, point.cost.chunks, block).us,
+                    .simulated_us = *us,
+                    .busbw_gbs = algbw_gbs(static_cast<double>(bytes), *us) * message.bus_factor});
+    if (asked.simulated) asked.simulated(rows.back());
   }
-
- private:
-  const Topology& plain_;
-  const Point& point_;
-  const Verified<Schedule> schedule_;
-  const WorkFolder folder_;
-  bool written_ = false;
-};
+  return true;
+}
 
 void require_points_and_sizes(const Result& result, const SimulateQuestion& asked) {
   for (const int i : asked.points)
@@ -87,7 +79,6 @@ void require_points_and_sizes(const Result& result, const SimulateQuestion& aske
                        fmt::format("the result has {}", result.points.size()));
   const OptionWords& size = row_of(compile_rows(), "message_bytes").words;
   for (const std::int64_t bytes : asked.message_bytes) require_in_range(size, bytes, "message size");
-  if (const auto fault = without_simgrid(result.topology)) throw InputError(result.topology.name, *fault);
   if (!has_program("smpirun")) throw InputError("simulate", "there is no smpirun here", kRemedy);
 }
 
@@ -100,17 +91,9 @@ Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   const Topology plain = without_abilities(result.topology);
   Simulated answer;
   for (const int i : asked.points) {
-    const Point& point = result.points[i];
-    if (const std::string note = unused_switches(result.topology, point, "simgrid"); !note.empty())
-      answer.notes.push_back(fmt::format("point {}: {}", i, note));
-    // A folder for each point: platform and traces of one point fit no other.
-    PointReplay replay(result.topology, plain, point, asked.folder);
-    for (const std::int64_t bytes : asked.message_bytes) {
-      const std::optional<SimulatedRow> row = replay.row(i, bytes, asked.stop);
-      if (!row) return answer;
-      answer.rows.push_back(*row);
-      if (asked.simulated) asked.simulated(*row);
-    }
+    const std::string note = unused_switches(result.topology, result.points[i], "simgrid");
+    if (!note.empty()) answer.notes.push_back(fmt::format("point {}: {}", i, note));
+    if (!add_rows(result, plain, i, asked, answer.rows)) break;
   }
   return answer;
 }

@@ -1,5 +1,5 @@
 // Times by a simulator that is not ours: points of a result are replayed in SimGrid
-// (codegen/simulators/simgrid.h) and set beside what is predicted.
+// (python/chorale/simgrid.py) and set beside what is predicted.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/fields.h"
+#include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/report.h"
 
@@ -34,6 +35,9 @@ struct Fields<SimulatedRow> {
 struct SimulateQuestion {
   std::vector<int> points = {};  // numbers of points of the result
   std::vector<std::int64_t> message_bytes = {1 << 10, 32 << 10, 1 << 20, 32 << 20, 1 << 30};
+  // Returns what SimGrid replays, of messages (codegen/simulators/messages.h): files in folders named as
+  // these are.
+  std::function<std::vector<NamedText>(const std::vector<NamedText>& messages)> written = {};
   std::string folder = {};                  // where temporary files may be made; "": in the system's
   const std::atomic<bool>* stop = nullptr;  // ends it with the rows so far
   std::function<void(const SimulatedRow&)> simulated = {};  // called with each row

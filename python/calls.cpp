@@ -308,11 +308,32 @@ std::vector<RunRow> measured(const Result& result, int number, const std::vector
   return run(result.topology, point, {}, options);
 }
 
+using PathsAndTexts = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<NamedText> named(const PathsAndTexts& texts) {
+  std::vector<NamedText> files;
+  for (const auto& [path, text] : texts) files.push_back({path, text});
+  return files;
+}
+
+// Called without the interpreter.
+std::vector<NamedText> written_for_simgrid(const std::vector<NamedText>& messages) {
+  const py::gil_scoped_acquire interpreter;
+  const py::object written = py::module_::import("chorale.simulators").attr("written");
+  PathsAndTexts all;
+  for (const NamedText& each : messages) {
+    const auto files =
+        py::list(written("simgrid", each.path, each.text).attr("items")()).cast<PathsAndTexts>();
+    all.insert(all.end(), files.begin(), files.end());
+  }
+  return named(all);
+}
+
 // Without a list of points: those of the frontier.
 std::vector<SimulatedRow> simulated(const Result& result, const std::vector<std::int64_t>& bytes,
                                     const std::optional<std::vector<int>>& points) {
   std::atomic<bool> stop = false;
-  SimulateQuestion asked{.message_bytes = bytes, .stop = &stop};
+  SimulateQuestion asked{.message_bytes = bytes, .written = written_for_simgrid, .stop = &stop};
   for (int i = 0; i < std::ssize(result.points); ++i)
     if (!points && result.points[i].on_frontier) asked.points.push_back(i);
   if (points) asked.points = *points;
@@ -333,17 +354,8 @@ py::object compiled(const Result& result, int number, const std::string& target,
     text = compile(result.topology, point, to, options);
   }
   py::dict files;
-  for (const NamedText& file : text.files) {
-    const bool binary = file.path.ends_with(".et");  // protobuf
-    files[py::str(file.path)] = binary ? py::object(py::bytes(file.text)) : py::object(py::str(file.text));
-  }
+  for (const NamedText& file : text.files) files[py::str(file.path)] = file.text;
   return py::make_tuple(text.path, files);
-}
-
-std::vector<NamedText> named(const std::vector<std::pair<std::string, std::string>>& texts) {
-  std::vector<NamedText> files;
-  for (const auto& [path, text] : texts) files.push_back({path, text});
-  return files;
 }
 
 }  // namespace

@@ -310,7 +310,7 @@ def measure(result: Result, bytes: Sizes, *, point: int = 0, type: str = "float3
 def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[CompileOptions]) -> Compiled:
     """A point as a program of a target (targets() lists them); nothing is written before Compiled.write()."""
     path, files = _chorale.compile(result, point, target, **options)
-    if target in ("goal", "chakra"):
+    if target in ("goal", "chakra", "simgrid"):
         from chorale.simulators import written
         files = written(target, path, files[path])
     return Compiled(path, files)

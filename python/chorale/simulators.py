@@ -1,6 +1,7 @@
 """Schedules as other simulators read them, written of their messages (codegen/simulators/messages.h): GOAL
-(Hoefler, Siebert and Lumsdaine 2009), the text of LogGOPSim and ATLAHS, and execution traces of Chakra
-(MLCommons, et_def.proto), one file per rank, which ASTRA-sim takes as the implementation of a collective.
+(Hoefler, Siebert and Lumsdaine 2009), the text of LogGOPSim and ATLAHS, execution traces of Chakra
+(MLCommons, et_def.proto), one file per rank, which ASTRA-sim takes as the implementation of a collective, and
+what SimGrid replays (simgrid.py).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
 from chorale.command import Outcome
+from chorale.simgrid import simgrid
 
 Messages = Mapping[str, Any]  # what `emit` makes of a schedule: the ranks, a block's bytes, the messages
 RankStep = Tuple[int, List[int], List[int]]  # a step in which a rank does anything: numbers of messages
@@ -36,7 +38,7 @@ def steps_of(messages: Messages) -> List[List[RankStep]]:
             ranks[rank].append((step, [], []))
         return ranks[rank][-1]
 
-    for number, (step, src, dst, _) in enumerate(messages["messages"]):
+    for number, (step, src, dst, *_) in enumerate(messages["messages"]):
         step_of(src, step)[1].append(number)
         step_of(dst, step)[2].append(number)
     return ranks
@@ -63,11 +65,11 @@ def _goal_step(messages: Messages, steps: Sequence[RankStep], at: int) -> str:
     join, before = f"j{step}", f"j{steps[at - 1][0]}" if at else first
     lines, requirements = [], []
     for i in sends:
-        _, _, dst, size = messages["messages"][i]
+        _, _, dst, size, *_ = messages["messages"][i]
         lines.append(f"s{i}: send {size}b to {dst} tag {i}")
         requirements += [f"s{i} requires {before}"] * bool(before) + [f"{join} requires s{i}"]
     for i in receives:
-        _, src, _, size = messages["messages"][i]
+        _, src, _, size, *_ = messages["messages"][i]
         lines.append(f"r{i}: recv {size}b from {src} tag {i}")
         requirements.append(f"{join} requires r{i}")
     requirements += [f"{join} requires {before}"] * bool(before)
@@ -124,7 +126,7 @@ def _trace(messages: Messages, steps: Sequence[RankStep]) -> bytes:
     for step, sends, receives in steps:
         first = len(nodes)
         for i, kind in [*((i, SEND) for i in sends), *((i, RECEIVE) for i in receives)]:
-            _, src, dst, size = messages["messages"][i]
+            _, src, dst, size, *_ = messages["messages"][i]
             name = f"step {step}, send to {dst}" if kind == SEND else f"step {step}, receive from {src}"
             node = field(1, len(nodes)) + field(2, name) + field(3, kind)
             if kind == SEND and before:
@@ -138,7 +140,11 @@ def _trace(messages: Messages, steps: Sequence[RankStep]) -> bytes:
     return b"".join(map(sized, nodes))
 
 
-WRITERS: Dict[str, Callable[[Messages], Mapping[str, Union[str, bytes]]]] = {"goal": goal, "chakra": chakra}
+WRITERS: Dict[str, Callable[[Messages], Mapping[str, Union[str, bytes]]]] = {
+    "goal": goal,
+    "chakra": chakra,
+    "simgrid": simgrid
+}
 
 
 def written(target: str, path: str, messages: str) -> Dict[str, Union[str, bytes]]:
@@ -148,7 +154,7 @@ def written(target: str, path: str, messages: str) -> Dict[str, Union[str, bytes
 
 
 def perform(question: Mapping[str, Any]) -> Outcome:
-    """The files of `chorale emit`, of each point's messages."""
+    """The files of `chorale emit` and `chorale simulate`, of each path's messages."""
     outcome = Outcome()
     for path, messages in question["points"]:
         for name, contents in written(question["target"], path, messages).items():

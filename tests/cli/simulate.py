@@ -98,7 +98,6 @@ three["links"][0]["beta_us_per_byte"] = 1e-4
 (work / "uneven.json").write_text(json.dumps(three))
 result_of("uneven.json", "allgather", "uneven_f.json")
 refused("emit", "uneven_f.json", "--target", "simgrid", "--point", 0, "-o", "none", says="takes 2.5 times")
-refused("simulate", "uneven_f.json", says="takes 2.5 times")
 refused("emit", "f.json", "--target", "mpi", "--bytes", "1K", says="--bytes")
 for target in ("goal", "chakra", "simgrid"):  # as simulate
     refused("emit", "f.json", "--target", target, "--bytes", "0", says="0 is out of range")
@@ -113,7 +112,7 @@ alone = {"PATH": str(work / "bin")}
 refused("simulate", "f.json", says="apt-get install libsimgrid-dev", env=alone)
 (work / "bin" / "smpirun").write_text("#!/bin/sh\necho the platform is on fire >&2\nexit 1\n")
 (work / "bin" / "smpirun").chmod(0o755)
-for tool in ("wc", "dirname"):
+for tool in ("wc", "dirname", "python3"):
     (work / "bin" / tool).symlink_to(shutil.which(tool))
 refused("simulate", "f.json", says="the platform is on fire", env=alone)
 
@@ -132,6 +131,7 @@ assert [row["message_bytes"] for row in json.loads((work / "cut.json").read_text
 if not shutil.which("smpirun"):
     skip("no SimGrid here (libsimgrid-dev): nothing was simulated")
 
+refused("simulate", "uneven_f.json", says="takes 2.5 times")
 refused("simulate", "f.json", says="TMPDIR", env={"TMPDIR": str(work / "not_there")})
 
 # Random machines; beside the largest difference, how many have relays.
