@@ -256,7 +256,12 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
   outcome.exit_code = stopped == Stopped::No && !is_whole(ranking) ? kUndecided : exit_code_of(stopped);
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
-  if (!command.emit.empty() && !ranking.best.empty()) deliver(command.emit, emit_placement(ranking), outcome);
+  if (!command.emit.empty() && !ranking.best.empty()) {
+    std::vector<NamedText> files = emit_placement(ranking);
+    const std::string groups = json_object("groups", files.front().text).text;
+    for (NamedText& file : done_in_python("--emit", "placed", groups).files) files.push_back(std::move(file));
+    deliver(command.emit, std::move(files), outcome);
+  }
   return outcome;
 }
 

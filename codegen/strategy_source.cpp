@@ -1,12 +1,9 @@
-// A strategy is a schedule as any other, emitted as `emit --target mpi` does. The other files are one list of
-// numbers, in the form of each framework.
+// A strategy is a schedule as any other, emitted as `emit --target mpi` does.
 #include "codegen/strategy_source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -262,128 +259,16 @@ std::string groups_json(const PlacedJob& job) {
     communications.push_back(json_object("name", title_of(each), "goal", name(each.reduction.goal), "bytes",
                                          each.reduction.bytes, "groups", each.groups, "steps", steps));
   }
-  return json_file("machine", job.machine, "matrix", job.matrix, "axes", axes, "devices",
-                   JsonText{list(job.devices)}, "communications", communications);
-}
-
-// Both frameworks take an array of devices by position in the mesh; JAX's numbers of devices are not those of
-// the machine, so they are sorted by process first.
-std::string python_mesh(const PlacedJob& job, bool torch) {
-  std::vector<int> sizes;
-  std::vector<std::string> names;
-  for (const Axis& axis : job.axes) {
-    sizes.push_back(axis.size);
-    names.push_back(quoted(axis.name));
-  }
-  const std::string lists =
-      fmt::format("ORDER = [{}]\nSHAPE = ({},)\nAXES = ({},)\n\n\n", fmt::join(job.devices, ", "),
-                  fmt::join(sizes, ", "), fmt::join(names, ", "));
-  if (torch)
-    return "\"\"\"Made by chorale: torch.distributed's mesh of this placement. Rank r is device r, as "
-           "torchrun has it.\"\"\"\n" +
-           lists +
-           "def mesh(device_type=\"cuda\"):\n"
-           "    import torch\n"
-           "    from torch.distributed.device_mesh import DeviceMesh\n"
-           "    return DeviceMesh(device_type, torch.tensor(ORDER).reshape(SHAPE), mesh_dim_names=AXES)\n";
-  return "\"\"\"Made by chorale: jax.sharding's mesh of this placement. Devices are sorted by process, then "
-         "by number.\"\"\"\n" +
-         lists +
-         "def mesh():\n"
-         "    import jax\n"
-         "    import numpy\n"
-         "    devices = sorted(jax.devices(), key=lambda d: (d.process_index, d.id))\n"
-         "    return jax.sharding.Mesh(numpy.array(devices)[ORDER].reshape(SHAPE), AXES)\n";
-}
-
-// Open MPI's: rank r, counted along the axes with the last varying fastest, is on this device's slot. Nodes
-// are +n0, +n1: those that mpirun was given, in their order.
-std::string rank_file(const PlacedJob& job) {
-  std::string text;
-  for (int rank = 0; rank < std::ssize(job.devices); ++rank)
-    text += fmt::format("rank {}=+n{} slot={}\n", rank, job.devices[rank] / job.node_devices,
-                        job.devices[rank] % job.node_devices);
-  return text;
-}
-
-// Megatron's dimensions by what people call axes.
-std::string megatron_name(const std::string& axis) {
-  static constexpr std::array<std::pair<const char*, const char*>, 10> kNames = {{{"tensor", "tp"},
-                                                                                  {"tp", "tp"},
-                                                                                  {"context", "cp"},
-                                                                                  {"cp", "cp"},
-                                                                                  {"expert", "ep"},
-                                                                                  {"ep", "ep"},
-                                                                                  {"data", "dp"},
-                                                                                  {"dp", "dp"},
-                                                                                  {"pipeline", "pp"},
-                                                                                  {"pp", "pp"}}};
-  for (const auto& [ours, theirs] : kNames)
-    if (axis == ours) return theirs;
-  return "";
-}
-
-// Megatron has five dimensions with names of its own, and needs each in --order; sizes of data parallelism
-// follow from the others. An axis that is none of them ends the text with the reason. The order is from the
-// fastest axis to the slowest, the reverse of a mesh.
-std::string megatron_text(const PlacedJob& job) {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kSizes = {
-      {{"tp", "--tensor-model-parallel-size"},
-       {"cp", "--context-parallel-size"},
-       {"ep", "--expert-model-parallel-size"},
-       {"pp", "--pipeline-model-parallel-size"}}};
-  std::vector<std::string> order, sizes, missing;
-  for (auto axis = job.axes.rbegin(); axis != job.axes.rend(); ++axis) {  // the fastest first
-    const std::string name = megatron_name(axis->name);
-    if (name.empty() || std::ranges::find(order, name) != order.end())
-      return fmt::format(
-          "Megatron has no dimension of its own for the axis '{}': call axes tensor, context, expert, data, "
-          "pipeline.\n",
-          axis->name);
-    order.push_back(name);
-    for (const auto& [known, option] : kSizes)
-      if (name == known) sizes.push_back(fmt::format("{} {}", option, axis->size));
-  }
-  for (const char* name :
-       {"tp", "cp", "ep", "dp", "pp"})  // all have to be named; of size 1 they change nothing
-    if (std::ranges::find(order, name) == order.end()) order.push_back(name);
-  return fmt::format(
-      "{} --order {}\n\nMegatron counts ranks in this order, the first dimension fastest. Its rank r has to "
-      "be on the device of 'rankfile':\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank "
-      "r is device r, hand it this permutation: {}\n",
-      fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
-}
-
-// For readers that have the directory and not this program.
-std::string read_me(const PlacedJob& job) {
-  std::vector<std::string> axes;
-  for (const Axis& axis : job.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
-  return fmt::format(
-      "{}: {} devices, {} a node; axes {}; matrix {}.\n\n"
-      "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, position i is "
-      "device devices[i].\n\n"
-      "strategy_N_mpi.cpp  runs the chosen strategy of communication N (counted from 0) with device r as "
-      "process r, and\n                    checks every element; left out beyond {} messages:\n"
-      "                    mpicxx -O2 -std=c++17 strategy_N_mpi.cpp -o x && mpirun -n {} ./x\n"
-      "groups.json         the mesh, and the groups of every step\n"
-      "jax_mesh.py         mesh(): a jax.sharding.Mesh\n"
-      "torch_mesh.py       mesh(): a torch.distributed DeviceMesh\n"
-      "megatron.txt        sizes and --order for Megatron\n"
-      "rankfile            for mpirun --rankfile: process i at position i of the mesh\n",
-      job.machine, job.devices.size(), job.node_devices, fmt::join(axes, ", "), job.matrix,
-      kMostStrategySends, job.devices.size());
+  return json_file("machine", job.machine, "matrix", job.matrix, "axes", axes, "node_devices",
+                   job.node_devices, "devices", JsonText{list(job.devices)}, "communications", communications,
+                   "most_messages", kMostStrategySends);
 }
 
 }  // namespace
 
-// Programs last: a strategy with too many messages has none, and all other files are there all the same.
+// Programs last: a strategy with too many messages has none, and the groups are there all the same.
 std::vector<NamedText> handed_on(const PlacedJob& job) {
-  std::vector<NamedText> files = {{"groups.json", groups_json(job)},
-                                  {"jax_mesh.py", python_mesh(job, false)},
-                                  {"torch_mesh.py", python_mesh(job, true)},
-                                  {"megatron.txt", megatron_text(job)},
-                                  {"rankfile", rank_file(job)},
-                                  {"README.txt", read_me(job)}};
+  std::vector<NamedText> files = {{"groups.json", groups_json(job)}};
   for (NamedText& program : mpi_programs(job)) files.push_back(std::move(program));
   return files;
 }

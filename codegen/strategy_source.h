@@ -1,5 +1,5 @@
-// The result of `place` as files: a program that runs its strategies, communicator groups, and the order of
-// the devices as JAX, PyTorch, Megatron and MPI take it.
+// The result of `place` as files: a program that runs its strategies, and communicator groups, of which the
+// Python package writes the order of the devices as frameworks take it (python/chorale/placed.py).
 #pragma once
 
 #include <optional>
@@ -28,9 +28,8 @@ struct PlacedJob {
   std::vector<Communication> communications = {};
 };
 
-// strategy_N_mpi.cpp by communication, groups.json, jax_mesh.py, torch_mesh.py, megatron.txt, rankfile,
-// README.txt; paths are relative. Requires few enough devices for the steps to be listed
-// (kMostListedDevices).
+// groups.json first, and strategy_N_mpi.cpp by communication; paths are relative. Requires few enough devices
+// for the steps to be listed (kMostListedDevices).
 std::vector<NamedText> handed_on(const PlacedJob&);
 
 // The strategy of a reduction (placement/) as a schedule for one custom collective over all devices, so that

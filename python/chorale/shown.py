@@ -112,7 +112,9 @@ def bounds_html(self: Bounds) -> str:
 def files(self: Ranking) -> calls.Compiled:
     """The best placement as files: an MPI program, groups, meshes for JAX and PyTorch, Megatron's order, a
     rank file."""
-    return calls.Compiled("", _chorale.emit_placement(self))
+    from chorale.placed import written
+    emitted = _chorale.emit_placement(self)
+    return calls.Compiled("", {**emitted, **written(emitted["groups.json"])})
 
 
 for _method in (_repr_html_, best, by_size, to_dataframe, plot):
