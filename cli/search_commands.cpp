@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "api/inputs.h"
+#include "api/machines.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "cli/option_kinds.h"
