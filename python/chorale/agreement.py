@@ -1,6 +1,6 @@
-"""What the ranks of a process group agree on before they go on together. A rank's word lies in the store of
-the processes, so those that wait name the ranks that are missing within seconds; what fails on one rank is
-raised on all, with its number."""
+"""What the ranks of a process group agree on before they go on together. A rank's message lies in the store
+of the processes, so those that wait name the ranks that are missing within seconds; what fails on one rank
+is raised on all, with its number."""
 
 import atexit
 import collections
@@ -26,7 +26,7 @@ class Disagreement(RuntimeError):
 
 
 def everyone(mine, group, doing):
-    """The words of all ranks of a group, by rank; called by all. `doing` is what a rank is missed for.
+    """The messages of all ranks of a group, by rank; called by all. `doing` is what a rank is missed for.
     ConnectionError names ranks that have ended or do not come."""
     numbers = [global_rank(group, each) for each in range(dist.get_world_size(group))]
     own, store = numbers[dist.get_rank(group)], dist.distributed_c10d._get_default_store()
@@ -35,45 +35,45 @@ def everyone(mine, group, doing):
     def key(number, back=0):
         return f"chorale/{place[1]}/{_met[place] - back}/{number}"
 
-    _say(store, f"chorale/process/{own}", _process())
-    _say(store, key(own), mine)
-    begin, told, missing = time.monotonic(), 0.0, numbers
+    _publish(store, f"chorale/process/{own}", _process())
+    _publish(store, key(own), mine)
+    begin, warned, missing = time.monotonic(), 0.0, numbers
     while missing:
         missing = [each for each in missing if not _is_there(store, key(each))]
         waited = time.monotonic() - begin
-        if missing and waited > told + PATIENCE:
+        if missing and waited > warned + PATIENCE:
             late = _ranks(missing)
             log.warning("rank %d waits for %s since %.0f s, %s", own, late, waited, doing)
-            told = waited
+            warned = waited
             if waited > LIMIT:
                 raise ConnectionError(f"{late} did not come in {waited:.0f} s, {doing}")
             for each in missing:
                 if _has_ended(store, f"chorale/process/{each}"):
                     raise ConnectionError(f"rank {each} has ended, and others wait for it {doing}")
         time.sleep(min(0.02, waited / 10))
-    result = [_word(store, key(each)) for each in numbers]
-    for each in (key(own, 1), _said(key(own, 1))):  # all have read it
+    result = [_message(store, key(each)) for each in numbers]
+    for each in (key(own, 1), _count_key(key(own, 1))):  # all have read it
         store.delete_key(each)
     _met[place] += 1
     return result
 
 
-def _said(key):
-    return f"{key}/said"
+def _count_key(key):
+    return f"{key}/count"
 
 
-def _say(store, key, word):
-    store.set(key, pickle.dumps(word).hex())
-    store.add(_said(key), 1)
+def _publish(store, key, message):
+    store.set(key, pickle.dumps(message).hex())
+    store.add(_count_key(key), 1)
 
 
 def _is_there(store, key):
     """Asked of a counter: before PyTorch 2.3 a store has no check(), and after a wait() that was in vain an
     answer comes late, which the next question takes for its own."""
-    return store.add(_said(key), 0) > 0
+    return store.add(_count_key(key), 0) > 0
 
 
-def _word(store, key):
+def _message(store, key):
     return pickle.loads(bytes.fromhex(store.get(key).decode())) if _is_there(store, key) else None
 
 
@@ -88,7 +88,7 @@ def _process():
 
 def _has_ended(store, key):
     """Whether a process of this machine has; False of others."""
-    there, here = _word(store, key), _process()
+    there, here = _message(store, key), _process()
     if there is None or here is None or there[:2] != here[:2]:
         return False
     try:
@@ -112,36 +112,38 @@ class Wait:
 
 
 def watch():
-    """From now on, what ranks wait in for longer than PATIENCE is named on all ranks of their group, with those
-    that are missing there."""
+    """From now on, what ranks wait in for longer than PATIENCE is named on all ranks of their group, with
+    those that are missing there."""
     store = dist.distributed_c10d._get_default_store()
     if store in _watched:
         return
     _watched.append(store)
     ended = threading.Event()
-    looks = threading.Thread(target=_looks, args=(store, dist.get_rank(), dist.get_world_size(), ended), daemon=True)
-    atexit.register(lambda: (ended.set(), looks.join(PATIENCE)))
-    looks.start()
+    watcher = threading.Thread(target=_report_waits,
+                               args=(store, dist.get_rank(), dist.get_world_size(), ended),
+                               daemon=True)
+    atexit.register(lambda: (ended.set(), watcher.join(PATIENCE)))
+    watcher.start()
 
 
-def _looks(store, own, ranks, ended):
-    shown, before, told = None, None, None
+def _report_waits(store, own, ranks, ended):
+    published, before, reported = None, None, None
     try:
         while not ended.wait(PATIENCE / 4):
             late = [each for each in list(_waits.values()) if time.monotonic() - each.since > PATIENCE]
             mine = (late[0].ranks, late[0].doing) if late else None
-            if mine != shown:
-                _say(store, f"chorale/wait/{own}", mine)
-                store.add("chorale/waits", bool(mine) - bool(shown))
-                shown = mine
+            if mine != published:
+                _publish(store, f"chorale/wait/{own}", mine)
+                store.add("chorale/waits", bool(mine) - bool(published))
+                published = mine
             if store.add("chorale/waits", 0) <= 0:
-                before = told = None
+                before = reported = None
                 continue
-            words = _waiting(store, own, range(ranks))
-            if words == before != told:  # twice in a row: all have given their word
-                log.warning("%s", words)
-                told = words
-            before = words
+            waits = _waiting(store, own, range(ranks))
+            if waits == before != reported:  # twice in a row: all have published
+                log.warning("%s", waits)
+                reported = waits
+            before = waits
     except RuntimeError:  # the store is gone
         pass
 
@@ -150,9 +152,9 @@ def _waiting(store, own, ranks):
     """Where ranks of groups that have the rank `own` wait."""
     at = collections.defaultdict(list)
     for rank in ranks:
-        word = _word(store, f"chorale/wait/{rank}")
-        if word is not None and own in word[0]:
-            at[word].append(rank)
+        message = _message(store, f"chorale/wait/{rank}")
+        if message is not None and own in message[0]:
+            at[message].append(rank)
     there = {rank for found in at.values() for rank in found}
     lines = []
     for (group, doing), found in at.items():
@@ -167,17 +169,17 @@ def _ranks(numbers):
 
 
 def together(act, group, doing):
-    """What `act` gives on each rank of a group, by rank. An error on one rank is raised on all: its own there,
-    a Disagreement elsewhere."""
+    """What `act` gives on each rank of a group, by rank. An error on one rank is raised on all: its own
+    there, a Disagreement elsewhere."""
     made = fault = error = None
     try:
         made = act()
     except Exception as caught:
         error, fault = caught, str(caught) or type(caught).__name__
-    words = everyone((made, fault), group, doing)
+    messages = everyone((made, fault), group, doing)
     if error is not None:
         raise error
-    for rank, (_, fault) in enumerate(words):
+    for rank, (_, fault) in enumerate(messages):
         if fault is not None:
             raise Disagreement(f"rank {global_rank(group, rank)}: {fault}")
-    return [made for made, _ in words]
+    return [made for made, _ in messages]

@@ -10,19 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Union
 from chorale._chorale import Result, Topology
 from chorale.errors import needed
 from chorale.given import File
-
-
-def report_html(report: Dict[str, Any]) -> str:
-    """A report as what calls answer with has it: figures, sentences, and tables."""
-
-    def table(rows: List[List[str]]) -> str:
-        def row(cells: List[str], tag: str) -> str:
-            return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-        return f"<table>{''.join(row(cells, 'td' if i else 'th') for i, cells in enumerate(rows))}</table>"
-
-    return "".join(report["figures"] + [f"<p>{html.escape(text)}</p>" for text in report["sentences"]] +
-                   [table(each["rows"]) for each in report["tables"]])
+from chorale.reports import report_html
 
 
 class Document(Dict[str, Any]):

@@ -89,6 +89,9 @@ class Backward:
             self.whole[name] = [*left[:-1], right[-1]]
         elif call == "ReduceTensor":
             self.whole[name] = []
+        elif call == "ReduceAlong":
+            self.whole[name] = list(self.whole[source_of(tree)])
+            self.whole[name][tree.args[2].value] = 1
         elif call == "AllToAllV":
             self.whole[name] = [self.side(tree.args[2]), *self.whole[source_of(tree)][1:]]
         elif call in MOVES:
@@ -135,6 +138,8 @@ class Backward:
             return self.exchanges.cut(x, self.layouts[name][1])
         if call == "ReduceTensor":
             return x.sum()
+        if call == "ReduceAlong":  # added up in fp64
+            return x.sum(tree.args[2].value, keepdim=True, dtype=torch.float64).to(x.dtype)
         total = self.exchanges.all_reduce(x)
         return total if call == "AllReduce" else self.exchanges.cut(total, self.layouts[name][1])
 
@@ -275,7 +280,7 @@ class Backward:
             gradient = self.exchanges.all_to_all_v(gradient, back, self.whole[source][0])
         elif call in ("ReduceScatter", "Slice"):
             gradient = self.gathered(gradient, name)
-        elif call == "ReduceTensor":
+        elif call in ("ReduceTensor", "ReduceAlong"):
             gradient = gradient.expand(self.own(source))
         self.add(source, "all", gradient)
 

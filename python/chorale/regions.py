@@ -1,16 +1,18 @@
-"""Regions of a graph of PyTorch that are one tensor program: a collective, the product before or behind it,
-and the pointwise operations behind it.
+"""Regions of a graph of PyTorch that are one tensor program: a collective, the products before or behind it,
+and the pointwise operations and norms behind it.
 
-    product -> AllReduce -> pointwise                     AllGather -> product
-    product -> ReduceScatter -> pointwise -> AllGather
+    product -> AllReduce -> pointwise, norms              AllGather -> products -> pointwise
+    product -> ReduceScatter -> pointwise, norms -> AllGather
 
 The layouts are those that hold whatever ranks have: a factor is Local, an operand of the shape of a slice is
 a slice. Operands of what is behind an AllReduce are declared Replicated only if all ranks are known to have
 the same: results of collectives, inputs that are named or are replicated DTensors, and what the same
-operations with the same constants make of such alone, on all ranks (known_alike)."""
+operations with the same constants make of such alone, on all ranks (known_alike). Others are Local, and so is
+what is made of them."""
 
 import hashlib
 import operator
+import re
 
 import torch
 
@@ -42,6 +44,10 @@ POINTWISE = {
     aten.sub.Tensor: lambda a, b, alpha=1: f"{a} - {b}" if alpha == 1 else f"{a} - {alpha!r} * {b}",
     aten.mul.Tensor: lambda a, b: f"{a} * {b}",
     aten.div.Tensor: lambda a, b: f"{a} / {b}",
+    aten.add.Scalar: lambda a, b, alpha=1: f"{a} + {alpha!r} * {b}",
+    aten.sub.Scalar: lambda a, b, alpha=1: f"{a} - {alpha!r} * {b}",
+    aten.mul.Scalar: lambda a, b: f"{a} * {b}",
+    aten.div.Scalar: lambda a, b: f"{a} / {b}",
     aten.neg.default: lambda a: f"-{a}",
     aten.relu.default: lambda a: f"Max({a}, 0)",
     aten.tanh.default: lambda a: f"Tanh({a})",
@@ -58,6 +64,16 @@ POINTWISE = {
     aten.tanh_backward.default: lambda g, y: f"{g} * (1 - {y} * {y})",
     aten.sigmoid_backward.default: lambda g, y: f"{g} * {y} * (1 - {y})",
 }
+# Of operations that reduce rows: the text of a statement of x and its last dimension.
+ROWS = {
+    aten.mean.dim: "Mean({}, {})",
+    aten.sum.dim_IntList: 'ReduceAlong("+", {}, {})',
+    aten.amax.default: 'ReduceAlong("max", {}, {})'
+}
+
+
+PRODUCTS = (aten.mm.default, aten.addmm.default)
+CONVERSIONS = (aten._to_copy.default, torch.ops.prims.convert_element_type.default)
 
 
 def shape_of(node):
@@ -95,7 +111,12 @@ def moved(node, begin, end, ranks):
 
 
 class Left(Exception):
-    """Why a collective is left alone."""
+    """Why a collective or an operation is left alone. `operand`: a node that is not known to be the same on
+    all ranks; `change`: what of a model would change it."""
+
+    def __init__(self, why="", change="", operand=None):
+        super().__init__(why)
+        self.change, self.operand, self.node = change, operand, None
 
 
 class Rows(int):
@@ -115,12 +136,13 @@ class Region:
         self.group = collective.args[-1]
         self.ranks = torch.distributed.get_world_size(
             torch.distributed.distributed_c10d._resolve_process_group(self.group))
-        self.nodes, self.operands, self.lines, self.names, self.words, self.notes = [], {}, [], {}, [], []
+        self.nodes, self.operands, self.lines, self.names, self.words = [], {}, [], {}, []
+        self.notes, self.own = [], {}  # what is left outside; operands that may be each rank's own
         waits = list(collective.users)
         if len(waits) != 1 or waits[0].target is not c10d.wait_tensor.default:
             raise Left("its result is read before it is waited for")
         self.wait = waits[0]
-        if self.kind != "AllGather" and collective.args[1] != "sum":
+        if self.kind != "AllGather" and collective.args[1] not in ("sum", "avg"):
             raise Left(f"it is a {collective.args[1]}, and not a sum")
         if self.ranks < 2:
             raise Left("its group has one rank")
@@ -139,6 +161,12 @@ class Region:
         self.names[node] = name
         if line:
             self.lines.append(f"{name} = {line}")
+
+    def statement(self, line):
+        """The name of what a statement makes."""
+        name = f"x{len(self.lines)}"
+        self.lines.append(f"{name} = {line}")
+        return name
 
     def operand(self, node, shape, layout):
         for name, (other, *have) in self.operands.items():
@@ -167,7 +195,8 @@ class Region:
         if found:
             whole, self.cut = shape_of(found[0]), 1
         rows = torch.Size(whole[:-1]).numel()
-        self.whole = whole if self.cut == 1 else [Rows(rows) if self.sized and self.cut is None else rows, whole[-1]]
+        rows = Rows(rows) if self.sized and self.cut is None else rows
+        self.whole = whole if self.cut == 1 else [rows, whole[-1]]
         self.biases = []
         layer = self.summand(found[0] if found else c.args[0], [c.args[0], *found[1]] if found else [])
         if not self.words:
@@ -177,18 +206,21 @@ class Region:
         self.words.append({"AllReduce": "all_reduce", "ReduceScatter": "reduce_scatter"}[self.kind])
         self.nodes += [c]
         made = f'{self.kind}("+", {layer}{dim})'
-        if self.biases:
+        if self.biases or c.args[1] == "avg":
             self.lines.append(f"total = {made}")
-            made = f"total + {' + '.join(self.biases)}"
+            made = " + ".join(["total", *self.biases])
+            made = f"({made}) / {ranks}" if c.args[1] == "avg" else made
         self.take(self.wait, "sum", made)
         self.behind()
         if self.kind == "ReduceScatter":
             self.gather_behind()
         if len(self.words) == 1:
-            raise Left("; ".join([
-                f"what it sums is of {name_of(source(node)[0])}, and of no product that nothing else reads",
-                *(self.notes or ["nothing pointwise follows"])
-            ]))
+            made = source(node)[0]
+            others = [each for each in made.users if each is not c and each.target not in VIEWS]
+            change = f"the product is also read in {name_of(others[0])}: sum it behind that" if others and \
+                made.target in PRODUCTS else ""
+            why = f"what it sums is of {name_of(made)}, and of no product that nothing else reads"
+            raise Left("; ".join([why, *map(str, self.notes or ["nothing pointwise follows"])]), change)
 
     def summand(self, node, chain=()):
         """What is summed over the ranks, if it is a product, or a sum with one in it: its name in the
@@ -197,7 +229,7 @@ class Region:
         chain = [*chain, *views]
         if len(node.users) != 1:
             return None
-        if node.target in (aten.mm.default, aten.addmm.default):
+        if node.target in PRODUCTS:
             a, b, bias = self.product(node)
             inner, name = shape_of(a)[1], f"layer{len(self.lines)}"
             self.words.append("mm")
@@ -235,80 +267,123 @@ class Region:
         return self.lines[-1].partition(" ")[0]
 
     def fits(self, node, operand):
-        """The shape and the layout of an operand of a pointwise operation behind the collective; or why
-        not."""
-        shape, last = shape_of(operand), self.whole[-1]
+        """The shape and the layout of an operand of an operation behind the collective; or why not."""
+        shape = shape_of(operand)
         if shape is None or operand.meta["val"].dtype not in NAMES:
             raise Left(
                 f"{name_of(node)} reads "
                 f"{operand.meta['val'].dtype if shape is not None else 'a tensor of dynamic sizes'}"
             )
-        own = list(self.whole)
+        rows, columns = torch.Size(shape[:-1]).numel(), shape[-1] if shape else 1
+        is_whole = bool(shape) and rows == self.own_rows()
+        if not is_whole and rows != 1:
+            raise Left(f"{name_of(node)} reads a tensor of {shape}")
+        declared = [*self.whole[:-1], columns] if is_whole else [columns]
+        if self.kind == "AllGather":
+            return declared, "Local"
+        if self.cut is not None and is_whole:
+            return declared, f"Sliced({self.cut})"
+        if operand in self.known:
+            return declared, "Replicated"
+        why = Left(
+            f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks",
+            operand=operand)
         if self.cut is not None:
+            raise why
+        self.own[operand], why.node = why, node
+        return declared, "Local"
+
+    def own_rows(self):
+        """How many rows of what is behind the collective a rank has."""
+        own = list(self.whole[:-1])
+        if self.kind != "AllGather" and self.cut is not None:
             own[self.cut] //= self.ranks
-        if torch.Size(shape).numel() == torch.Size(own).numel() and shape and shape[-1] == last:
-            if self.cut is None and operand not in self.known:
-                raise Left(
-                    f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks "
-                    f"(options={{'replicated': [names]}})"
-                )
-            return self.whole, "Replicated" if self.cut is None else f"Sliced({self.cut})"
-        if torch.Size(shape[:-1]).numel() == 1 and (not shape or shape[-1] in (1, last)):
-            if operand not in self.known:
-                raise Left(
-                    f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks "
-                    f"(options={{'replicated': [names]}})"
-                )
-            return [shape[-1] if shape else 1], "Replicated"
-        raise Left(f"{name_of(node)} reads a tensor of {shape}")
+        return torch.Size(own).numel()
 
     def behind(self):
-        """Pointwise operations, in the order of the graph."""
+        """Operations on rows, in the order of the graph."""
         self.later = set()
         for node in list(self.collective.graph.nodes):
             inputs = node.all_input_nodes
             if node in self.names or node in self.nodes or not any(each in self.names or each in self.later
                                                                    for each in inputs):
                 continue
+            kept = dict(self.operands), list(self.lines), dict(self.own)
             try:
-                if any(each in self.later for each in inputs):
-                    raise Left("")
+                if node.op != "call_function" or any(each in self.later for each in inputs):
+                    raise Left
                 self.add(node)
             except Left as why:
+                self.operands, self.lines, self.own = kept
                 self.later.add(node)
-                if str(why) and node.op == "call_function" and node.target not in VIEWS:
-                    self.notes.append(str(why))
-                self.names.pop(node, None)
+                if str(why) and node.target not in VIEWS:
+                    why.node = node
+                    self.notes.append(why)
 
     def add(self, node):
-        if node.op != "call_function":
-            raise Left("")
         made = shape_of(node)
+        if node.target is operator.getitem:
+            return self.take(node, self.names[node.args[0]][node.args[1]])
         if node.target in VIEWS and not node.kwargs:
-            if made is None or not made or made[-1] != self.whole[-1]:
-                raise Left("")
+            if not made or made[-1:] != shape_of(node.args[0])[-1:]:
+                raise Left
             return self.take(node, self.names[node.args[0]])
+        if self.kind == "AllGather" and node.target in PRODUCTS:
+            self.names[node] = self.gathered_product(node)
+        else:
+            self.names[node] = self.of_rows(node) or self.pointwise(node, made)
+        if node.target not in CONVERSIONS:
+            self.words.append(name_of(node))
+
+    def pointwise(self, node, made):
         expression = POINTWISE.get(node.target)
-        if node.target is aten.gelu.default and node.kwargs.get("approximate") == "tanh":
+        if node.target is aten.gelu.default:
+            if node.kwargs.get("approximate") != "tanh":
+                raise Left("gelu has no counterpart", "gelu(.., approximate='tanh')")
             expression = lambda x, approximate: gelu(x)  # noqa: E731
-        conversions = (aten._to_copy.default, torch.ops.prims.convert_element_type.default)
-        if node.target in conversions and node.meta["val"].dtype in NAMES and \
-                set(node.kwargs) <= {"dtype"}:
-            kind = NAMES[node.meta["val"].dtype]
-            return self.take(node, f"x{len(self.names)}", f"Cast({kind}, {self.names[node.args[0]]})")
-        if expression is None:
-            raise Left(f"{name_of(node)} is not pointwise, or has no counterpart")
-        if node.meta["val"].dtype not in NAMES or made is None or made[-1:] != [self.whole[-1]] or \
-                torch.Size(made).numel() != self.wait.meta["val"].numel():
+        if node.target in CONVERSIONS and set(node.kwargs) <= {"dtype", "layout", "device"}:
+            expression = lambda x, *_, **__: f"Cast({NAMES[node.meta['val'].dtype]}, {x})"  # noqa: E731
+        if expression is None:  # what moves elements, products and collectives follow everywhere
+            is_missed = torch.Tag.pointwise in getattr(node.target, "tags", ()) or re.search(
+                "norm|dropout", name_of(node))
+            raise Left(f"{name_of(node)} has no counterpart" if is_missed else "")
+        if made is None or node.meta["val"].dtype not in NAMES or torch.Size(
+                made[:-1]).numel() != self.own_rows():
             raise Left(f"{name_of(node)} makes a tensor of another shape or type")
-        kept = dict(self.operands)
-        try:
-            args = [self.text(node, each) for each in node.args]
-        except Left:
-            self.operands = kept
-            raise
-        self.words.append(name_of(node))
-        self.take(node, f"x{len(self.names)}", expression(*args, **node.kwargs))
+        if all(self.names.get(each) == "whole" for each in node.all_input_nodes):
+            raise Left  # of what is gathered alone: that is no part of a product
+        args = [each if isinstance(each, torch.dtype) else self.text(node, each) for each in node.args]
+        return self.statement(expression(*args, **node.kwargs))
+
+    def of_rows(self, node):
+        """The name, or names, of what an operation makes of the elements of each row; None of others."""
+        if node.target not in ROWS and node.target not in (aten.native_layer_norm.default,
+                                                           aten.var_mean.correction):
+            return None
+        x, last = node.args[0], len(self.whole) - 1
+        if self.names.get(x, "whole") == "whole":
+            return None
+        name = self.names[x]
+        if node.target is aten.native_layer_norm.default:
+            if len(node.args[1]) != 1 or node.meta["val"][1].dtype != x.meta["val"].dtype:
+                return None
+            mean, variance = self.moments(name, last)
+            root = self.statement(f"1 / Sqrt({variance} + {node.args[4]!r})")
+            made = f"({name} - {mean}) * {root}"
+            for sign, each in zip("*+", node.args[2:4]):
+                made += f" {sign} {self.text(node, each)}" if each is not None else ""
+            return [self.statement(made), mean, root]
+        options = {"keepdim": False, **dict(zip(("dim", "keepdim"), node.args[1:])), **node.kwargs}
+        if list(options.get("dim") or ()) not in ([x.meta["val"].dim() - 1], [-1]) or not options["keepdim"]:
+            return None
+        if node.target in ROWS and set(options) == {"dim", "keepdim"}:
+            return self.statement(ROWS[node.target].format(name, last))
+        return self.moments(name, last)[::-1] if options.get("correction") == 0 else None
+
+    def moments(self, name, last):
+        """The names of mean and variance of rows."""
+        mean = self.statement(f"Mean({name}, {last})")
+        return [mean, self.statement(f"Mean(({name} - {mean}) * ({name} - {mean}), {last})")]
 
     def text(self, node, arg):
         if isinstance(arg, torch.fx.Node):
@@ -330,68 +405,38 @@ class Region:
                     return
 
     def gathered(self):
-        """AllGather, and the product that reads it."""
-        c = self.collective
-        node, chain = self.wait, []
+        """AllGather, the products that read it, and what is pointwise behind them."""
+        c, node, cut = self.collective, self.wait, 0
         shape = shape_of(c.args[0])
         rows = [torch.Size(shape[:-1]).numel() * self.ranks, shape[-1]]
-        cut = 0
         users = list(node.users)
+        self.nodes.append(c)
         if len(users) == 1 and users[0].target is aten.split.Tensor:
             cat = next(iter(next(iter(users[0].users)).users), None)
             found = moved(cat, 0, 1, self.ranks) if cat is not None else None
             if found and found[0] is node:
-                chain += found[1]
+                self.nodes += [*found[1], node]
                 node, cut = cat, 1
                 rows = shape_of(cat)
-        at = {node}
-        reached = [node]
-        product = None
-        for each in reached:
-            for user in each.users:
-                if user.target in VIEWS and user not in at and (shape_of(user) or [0])[-1] == rows[-1]:
-                    at.add(user)
-                    reached.append(user)
-                elif user.target in (aten.mm.default,
-                                     aten.addmm.default) and product is None and user.args[-2] is each:
-                    product = user
-        if product is None:
-            raise Left("no product reads its rows")
-        a, b, bias = self.product(product)
-        if any(each is not None and self.follows(each) for each in (b, bias)):
-            raise Left("another operand of its product follows from it")
-        inner, columns = shape_of(b)
         if len(rows) != 3:
             rows = [torch.Size(rows[:-1]).numel(), rows[-1]]
-        self.whole, self.cut = [*rows[:-1], columns], cut
-        self.nodes += [c, *chain]
-        whole = self.operand(c.args[0], rows, f"Sliced({cut})")
-        self.words += ["all_gather", "mm"]
-        self.lines.append(f"whole = AllGather({whole})")
-        for each in reached:
-            self.names[each] = "whole"
-        if cut == 1:
-            self.nodes.append(self.wait)
-        self.lines.append(
-            f"{'layer' if bias is not None else 'made'} = MatMul(whole, "
-            f"{self.operand(b, [inner, columns], 'Local')})"
-        )
-        if bias is not None:
-            if shape_of(bias) != [columns]:
-                raise Left("its product adds more than a row")
-            self.lines.append(f"made = layer + {self.operand(bias, [columns], 'Local')}")
-        self.names[product] = "made"
+        self.whole, self.cut = rows, cut
+        self.words.append("all_gather")
+        self.take(node, "whole", f"AllGather({self.operand(c.args[0], rows, f'Sliced({cut})')})")
+        self.behind()
+        if len(self.words) == 1:
+            raise Left("no product reads its rows")
 
-    def follows(self, node):
-        """Whether it is computed of what the collective gives."""
-        reached, todo = set(), [node]
-        while todo:
-            each = todo.pop()
-            if each is self.collective:
-                return True
-            todo += [other for other in each.all_input_nodes if other not in reached]
-            reached.update(each.all_input_nodes)
-        return False
+    def gathered_product(self, node):
+        a, b, bias = self.product(node)
+        if self.names.get(a) != "whole" or b in self.names or bias in self.names:
+            raise Left
+        inner, columns = shape_of(b)
+        if bias is not None and shape_of(bias) != [columns]:
+            raise Left("its product adds more than a row")
+        made = self.statement(f"MatMul(whole, {self.operand(b, [inner, columns], 'Local')})")
+        return made if bias is None else self.statement(
+            f"{made} + {self.operand(bias, [columns], 'Local')}")
 
     def program(self):
         """The text, the nodes of its operands, and of each result the name and the nodes that are it."""
@@ -404,7 +449,8 @@ class Region:
             f"Tensor {name}({NAMES[node.meta['val'].dtype]}, [{', '.join(map(str, shape))}], {layout})\n"
             for name, (node, shape, layout) in self.operands.items())
         rows = self.whole[0]
-        size = f"size R = {1 << (rows - 1).bit_length()}\n" if isinstance(rows, Rows) else ""  # that of its class
+        is_class = isinstance(rows, Rows)
+        size = f"size R = {1 << (rows - 1).bit_length()}\n" if is_class else ""  # that of its class
         text = f"workload fused\nranks {self.ranks}\n{size}{declared}" + "".join(
             line + "\n" for line in self.lines) + f"return {', '.join(results)}\n"
         # What ranks compare: of each operand that all have the same of, by what that is known.
@@ -419,8 +465,8 @@ def name_of(node):
 
 
 def constant(arg):
-    """The text of an argument that is not a node, or the nodes and texts of a list. Ranks of one value have one
-    text. Throws Left for a value without a text to compare."""
+    """The text of an argument that is not a node, or the nodes and texts of a list. Ranks of one value have
+    one text. Throws Left for a value without a text to compare."""
     if isinstance(arg, (list, tuple)):
         return [constant(each) for each in arg]
     if isinstance(arg, (torch.fx.Node, torch.device)):
@@ -441,8 +487,8 @@ def is_function(target):
 
 
 def known_alike(graph, known, group=None):
-    """Nodes with digests; all ranks of a group that have a digest have the same of its node. They are `known`,
-    with digests, what collectives of that group give, and what is computed of these and of constants alone.
+    """Nodes with digests; all ranks of a group that have a digest have the same of its node. They are
+    `known`, with digests, what collectives of that group give, and what is computed of these and of constants alone.
     A digest is of the whole computation, every constant included."""
     alike, issued, before = dict(known), [], {}
 

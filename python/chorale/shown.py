@@ -8,9 +8,9 @@ from typing import Any, Dict, List, Optional, Union
 
 from chorale import _chorale, calls, plots
 from chorale._chorale import Bounds, Ranking, Result, Topology
-from chorale.answers import report_html
 from chorale.errors import InputError, needed
 from chorale.given import Sizes, sizes_of
+from chorale.reports import report_html
 
 
 def _frame(page: str) -> str:

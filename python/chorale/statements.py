@@ -18,8 +18,10 @@ TYPES = {
     }
 }  # their bits before 2.1
 MOVES = {
-    "MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "AllToAllV", "Slice", "ReduceTensor"
+    "MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "AllToAllV", "Slice", "ReduceTensor",
+    "ReduceAlong"
 }  # what has a formula beside arithmetic
+SUMS = {"AllReduce", "ReduceScatter", "ReduceTensor", "ReduceAlong"}
 FUNCTIONS = {
     "Sqrt": torch.sqrt,
     "Exp": torch.exp,
@@ -66,7 +68,7 @@ def call_of(node):
 
 def source_of(tree):
     """The one operand of what is in MOVES, but a product; of AllToAllV the one with a gradient."""
-    return name_of(tree.args[call_of(tree) in ("AllReduce", "ReduceScatter", "ReduceTensor")])
+    return name_of(tree.args[call_of(tree) in SUMS])
 
 
 def names_in(node):
@@ -109,7 +111,7 @@ class Program:
                 call = call_of(node)
                 if isinstance(node, ast.Call) and call not in MOVES | FUNCTIONS.keys() | {"Cast", "Random"}:
                     raise NoFormula(f"{name}, which is {call}")
-                if call in ("AllReduce", "ReduceScatter", "ReduceTensor") and node.args[0].value != "+":
+                if call in SUMS and node.args[0].value != "+":
                     raise NoFormula(f"{name}, which is {call} of {node.args[0].value}")
         self.layouts = {
             name: layout_of(row["layout"], len(row["shape"]))
@@ -134,8 +136,10 @@ class Program:
                     self.dims[name])
         if call in ("AllToAll", "AllToAllV"):
             return LOCAL
-        if call == "ReduceTensor":
-            return LOCAL if operands[0][0] == "Sliced" else operands[0]
+        if call in ("ReduceTensor", "ReduceAlong"):
+            kind, dim = operands[0]
+            along = dim if call == "ReduceTensor" else tree.args[2].value - self.dims[name]
+            return LOCAL if kind == "Sliced" and dim == along else operands[0]
         if call == "MatMul":
             left, right = (self.layouts[name_of(each)] for each in tree.args)
             if left[0] == right[0] == "Sliced":

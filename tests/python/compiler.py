@@ -32,8 +32,8 @@ from chorale.logs import log  # noqa: E402
 rank, ranks = dist.get_rank(), dist.get_world_size()
 WIDTH, INNER, HEADS, BATCH, LENGTH = 16, 24, 4, 2, 6
 mesh = init_device_mesh("cpu", (ranks,))
-told = io.StringIO()
-log.addHandler(logging.StreamHandler(told))
+logged = io.StringIO()
+log.addHandler(logging.StreamHandler(logged))
 
 
 class Copied(torch.autograd.Function):
@@ -132,20 +132,20 @@ def trained(model, called, steps, sequence):
 def compare(name, made, replicated=(), sequence=False, least=0.9, steps=100, breaks=True):
     torch._dynamo.reset()
     counters.clear()
-    compiler.statistics_of.clear()
-    told.truncate(0)
+    compiler.records.clear()
+    logged.truncate(0)
     model = made()
     want = trained(model, model, steps, sequence)
     model = made()
     options = dict(replicated=replicated, choose="fused", inner="eager", directory=folder)
     have = trained(model, torch.compile(model, backend="chorale", options=options, fullgraph=breaks), steps, sequence)
-    count, fused = (sum(each[k] for each in compiler.statistics_of.values()) for k in (0, 1))
+    count, fused = (sum(each["collectives"] for each in compiler.records if each["fused"] >= least) for least in (False, True))
     assert not counters["graph_break"] or not breaks, f"{name}: {counters['graph_break']}"
     assert abs(have - want) <= 1e-5 * abs(want), f"{name}: a loss of {have}, and {want} without"
-    assert fused >= least * count, f"{name}: {fused} of {count} collectives are fused: {told.getvalue()}"
+    assert fused >= least * count, f"{name}: {fused} of {count} collectives are fused: {logged.getvalue()}"
     if rank == 0:
         print(f"{name}: loss {have:.6f} after {steps} steps, apart by {abs(have - want) / abs(want):.1e}; {fused} of {count} collectives fused", flush=True)
-    return told.getvalue()
+    return logged.getvalue()
 
 
 # What a collective of one group gives is not known to be the same on the ranks of another.
@@ -191,13 +191,13 @@ with torch.no_grad():
         have = whole(*given)
         assert torch.allclose(have, biased(*given), atol=1e-5), f"rank {rank}, {rows} rows: {(have - biased(*given)).abs().max()}"
     if rank == 0:
-        assert told.getvalue().count("fused: mm -> all_reduce") == compiler.CLASSES, told.getvalue()
-        assert told.getvalue().count(" compiled in ") <= 2, told.getvalue()
+        assert logged.getvalue().count("fused: mm -> all_reduce") == compiler.CLASSES, logged.getvalue()
+        assert logged.getvalue().count(" compiled in ") <= 2, logged.getvalue()
 
     # What one rank cannot compile is left alone on all, which name it.
     torch._dynamo.reset()
     torch.compile(biased, backend="chorale", options=dict(options, directory="/proc/none" if rank == 1 else folder))(*given)
-    assert "rank 1: /proc/none: cannot be made" in told.getvalue() or rank == 1 and "/proc/none: cannot be made" in told.getvalue(), told.getvalue()
+    assert "rank 1: /proc/none: cannot be made" in logged.getvalue() or rank == 1 and "/proc/none: cannot be made" in logged.getvalue(), logged.getvalue()
 
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
@@ -230,7 +230,7 @@ if not only or "plain" in only:
     x, y = (torch.randn(6, 6, generator=torch.Generator().manual_seed(rank + k)) for k in (1, 5))
     have = torch.compile(few, backend="chorale", options=dict(choose="fused", inner="eager", directory=folder), fullgraph=True)(x, y)
     assert all(torch.allclose(a, b, rtol=1e-5, atol=1e-5) for a, b in zip(have, few(x, y)))
-    assert rank > 0 or told.getvalue().count("too few dimensions") == 2, told.getvalue()
+    assert rank > 0 or logged.getvalue().count("too few dimensions") == 2, logged.getvalue()
 
 # Measured against PyTorch itself, what is left and what stays have the same loss; other options are refused.
 if not only or "measured" in only:
@@ -241,7 +241,7 @@ if not only or "measured" in only:
     have = trained(model, torch.compile(model, backend="chorale", options=dict(replicated=["x"], directory=folder)), 5, False)
     assert abs(have - want) <= 1e-5 * abs(want), (have, want)
     if rank == 0:
-        assert "PyTorch's" in told.getvalue(), told.getvalue()
+        assert "PyTorch's" in logged.getvalue(), logged.getvalue()
         print(f"measured, by inductor: loss apart by {abs(have - want) / abs(want):.1e}")
     torch._dynamo.reset()
     try:

@@ -11,7 +11,8 @@ python_test(python.operators_current SCRIPT python/operators ARGUMENTS $<TARGET_
 python_test(python.shared WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 python_test(python.shared_current SCRIPT python/shared ENVIRONMENT CXX=${emitted}/quick_cxx ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries --current)
 python_test(python.fsdp ENVIRONMENT CXX=${emitted}/quick_cxx ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries --current)
-python_test(python.random_modules ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries 10 --current)
+python_test(python.random_modules ARGUMENTS $<TARGET_FILE:chorale> 10 --current)
+python_test(python.models ARGUMENTS $<TARGET_FILE:chorale> --current)
 python_test(python.compiler ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.cache WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 # On GPUs, and what is decided before one is needed.
