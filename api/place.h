@@ -50,8 +50,8 @@ RankingReport check(const Ranking&, const std::function<bool(int done, int of)>&
 Report report_of(const Ranking&, bool explain = false);
 
 // The first placement of a ranking with the best strategy of each communication, as files
-// (codegen/strategy_source.h): groups.json, and MPI programs that run the strategies. Throws InputError if there
-// is none, or if there are too many devices to list.
+// (codegen/strategy_source.h): groups.json, and MPI programs that run the strategies. Throws InputError if
+// there is none, or if there are too many devices to list.
 std::vector<NamedText> emit_placement(const Ranking&);
 
 }  // namespace chorale

@@ -72,7 +72,7 @@ def written(groups: str) -> Dict[str, str]:
 
 def _megatron(job: Mapping[str, Any]) -> str:
     """Megatron needs each dimension in --order, from the fastest axis to the slowest, the reverse of a mesh;
-    those of size 1 change nothing. For an axis that is no dimension the text is the reason."""
+    those of size 1 change nothing. For an axis that is not one of its dimensions the text is the reason."""
     order, sizes = [], []
     for axis in reversed(job["axes"]):
         known = [name for name, (ours, _) in MEGATRON.items() if axis["name"] in (name, ours)]
