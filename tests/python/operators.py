@@ -67,7 +67,8 @@ ROWS = 5
 
 def gathered(x, w, b):
     whole = torch.cat(x)
-    return [[torch.maximum(torch.tanh(whole @ each) - bias, bias * 0.1) for each, bias in zip(w, b)]]
+    y = [torch.maximum(torch.tanh(whole @ each) - bias, bias * 0.1) for each, bias in zip(w, b)]
+    return [y, [total([each.sum(1, keepdim=True) for each in y]) / H] * ranks]
 
 
 def scalars(x, y):
@@ -99,7 +100,10 @@ def dispatched(x, c):
 
 
 def local(x, y, b):
-    return [[a * c + b[0] * (n + 1) / ranks + torch.minimum(a, c) for n, (a, c) in enumerate(zip(x, y))]]
+    def normed(a):
+        return torch.nn.functional.layer_norm(a, (H,), b[0], b[0], 0.1)
+
+    return [[a * c + b[0] * (n + 1) / ranks + torch.minimum(a, c) + normed(a) for n, (a, c) in enumerate(zip(x, y))]]
 
 
 PROGRAMS = {
@@ -127,7 +131,8 @@ Tensor x(fp32, [B, F], Sliced(0))
 Tensor w(fp32, [F, H], Sliced(1))
 Tensor b(fp32, [H], Sliced(0))
 y = Max(Tanh(MatMul(AllGather(x), w)) - b, b * 0.1)
-return y""", [("Sliced", 0, (B, F)), ("Sliced", 1, (F, H)), ("Sliced", 0, (H,))], [1], gathered, [""]),
+m = Mean(y, 1)
+return y, m""", [("Sliced", 0, (B, F)), ("Sliced", 1, (F, H)), ("Sliced", 0, (H,))], [1, None], gathered, [""]),
     "scalars": (f"""size B = {B}, H = {H}
 Tensor x(fp32, [B, H], Replicated)
 Tensor y(fp32, [H], Replicated)
@@ -151,7 +156,7 @@ return y, z""", [("Local", None, (4, H)), ("Local", None, (ranks,))], ["local", 
 Tensor x(fp32, [B, H], Local)
 Tensor y(fp32, [B, H], Local)
 Tensor b(fp32, [H], Replicated)
-z = x * y + b * (RANK + 1) / WORLD + Min(x, y)
+z = x * y + b * (RANK + 1) / WORLD + Min(x, y) + LayerNorm(x, b, b, 0.1)
 return z""", [("Local", None, (B, H)), ("Local", None, (B, H)), ("Replicated", None, (H,))], ["local"], local, [""]),
 }
 

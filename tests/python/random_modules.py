@@ -3,7 +3,7 @@
 factors, shifts, masks, buffers, norms, gates and dropout, of which some depend on the rank, forward and backward.
 Programs are evaluated by stand_in.py.
 
-Usage: random_modules.py CHORALE [COUNT [RANKS...]] [--current]
+Usage: random_modules.py CHORALE [COUNT [RANKS...]] [--from=NUMBER] [--current]
 """
 import os
 import random
@@ -13,7 +13,8 @@ import warnings
 from torch_ranks import started
 
 os.environ["CHORALE"] = sys.argv[1]
-numbers = [int(each) for each in sys.argv[2:] if each != "--current"]
+first = next((int(each[len("--from="):]) for each in sys.argv if each.startswith("--from=")), 0)
+numbers = [int(each) for each in sys.argv[2:] if not each.startswith("--")]
 torch = started(numbers[1:] or [2])
 
 import torch.distributed as dist  # noqa: E402
@@ -145,7 +146,7 @@ def ran(module, called, x, seed):
 
 
 count, fused = numbers[0] if numbers else 20, 0
-for seed in range(count):
+for seed in range(first, first + count):
     torch._dynamo.reset()
     module = Module(seed)
     if random.Random(seed).random() < 0.3:
@@ -161,5 +162,5 @@ for seed in range(count):
     stand_in.called.clear()
 assert fused > count // 3, f"programs in {fused} modules"
 if rank == 0:
-    print(f"{count} random modules on {ranks} ranks: 0 differ from eager; {fused} have programs", flush=True)
+    print(f"random modules {first} to {seed} on {ranks} ranks: 0 differ from eager; {fused} have programs", flush=True)
 dist.barrier()
