@@ -265,8 +265,11 @@ def put_in(graph, region, operator, operands, results):
                 outputs[-1].meta["val"] = made.meta["val"][k]
         for output, nodes in zip(outputs, results.values()):
             for node in nodes:
-                other = output if shape_of(output) == shape_of(node) else emit(
-                    torch.ops.aten.reshape.default, output, shape_of(node))
+                other, value = output, node.meta["val"]
+                if shape_of(output) != shape_of(node):
+                    other = emit(torch.ops.aten.reshape.default, output, shape_of(node))
+                if other.meta["val"].dtype != value.dtype:  # the language computed in a wider type
+                    other = emit(torch.ops.prims.convert_element_type.default, other, value.dtype)
                 node.replace_all_uses_with(other)
                 if node in region.known:
                     alike[other] = region.known[node]

@@ -376,9 +376,11 @@ class Region:
         options = {"keepdim": False, **dict(zip(("dim", "keepdim"), node.args[1:])), **node.kwargs}
         if list(options.get("dim") or ()) not in ([x.meta["val"].dim() - 1], [-1]) or not options["keepdim"]:
             return None
+        kind, is_wide = NAMES[x.meta["val"].dtype], x.meta["val"].dtype.itemsize >= 4
         if node.target in ROWS and set(options) == {"dim", "keepdim"}:
-            return self.statement(ROWS[node.target].format(name, last))
-        return self.moments(name, last)[::-1] if options.get("correction") == 0 else None
+            made = ROWS[node.target].format(name, last)
+            return self.statement(made if is_wide else f"Cast({kind}, {made})")
+        return self.moments(name, last)[::-1] if is_wide and options.get("correction") == 0 else None
 
     def moments(self, name, last):
         """The names of mean and variance of rows."""

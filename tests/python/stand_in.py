@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from chorale import compiler, workload
 from chorale.gradients import Backward
-from chorale.statements import Program
+from chorale.statements import TYPES, Program
 
 called = []  # the texts of programs, as they were called
 
@@ -45,7 +45,7 @@ class StandIn(workload.Workload):
         whole = {row["name"]: [self.side(side, sizes) for side in row["shape"]] for row in self.rows if row["input"]}
         program = Program(self.meaning, self.description["tensors"], self.group)
         made = Backward(program, given, whole, dict(zip(self.description["sizes"], sizes)), seed)
-        return {row["name"]: made.value(row["name"]).reshape(self.shape(row, sizes)) for row in self.rows if not row["input"]}
+        return {row["name"]: made.value(row["name"]).reshape(self.shape(row, sizes)).to(TYPES[row["type"]]) for row in self.rows if not row["input"]}
 
 
 @functools.lru_cache(None)
