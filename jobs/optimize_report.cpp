@@ -254,15 +254,24 @@ namespace {
 
 constexpr double kAsExpected = 0.9;  // of the baseline: what is measured beyond that is as it should be
 
-// The measured row with the most bandwidth, of equal ones the largest: a log's plateau.
-const OptimizedRow* plateau_of(const Optimized& answer) {
+double measured_rate(const OptimizedRow& row) {
+  return algbw_gbs(static_cast<double>(row.message_bytes), row.measured_us);
+}
+
+// The measured row with the most bandwidth, of equal ones the largest.
+const OptimizedRow* peak_of(const Optimized& answer) {
   const OptimizedRow* best = nullptr;
-  const auto rate = [](const OptimizedRow& row) {
-    return algbw_gbs(static_cast<double>(row.message_bytes), row.measured_us);
-  };
   for (const OptimizedRow& row : answer.rows)
-    if (row.measured_us > 0 && (best == nullptr || rate(row) >= rate(*best))) best = &row;
+    if (row.measured_us > 0 && (best == nullptr || measured_rate(row) >= measured_rate(*best))) best = &row;
   return best;
+}
+
+// A log's bandwidth has a plateau where a size beside its best one comes near to it.
+bool is_plateau(const Optimized& answer, const OptimizedRow& peak) {
+  constexpr double kNear = 0.95;
+  return std::ranges::any_of(answer.rows, [&](const OptimizedRow& row) {
+    return &row != &peak && row.measured_us > 0 && measured_rate(row) >= kNear * measured_rate(peak);
+  });
 }
 
 // The first size from which on all that were measured take longer than the answer.
@@ -308,7 +317,7 @@ std::string diagnosis(const OptimizedRow& row) {
 }  // namespace
 
 std::string measured_in_words(const Optimized& answer) {
-  const OptimizedRow* const plateau = plateau_of(answer);
+  const OptimizedRow* const plateau = peak_of(answer);
   if (plateau == nullptr) return "";
   const auto busbw = [&](double us) {
     return algbw_gbs(static_cast<double>(plateau->message_bytes), us) * answer.shape.bus_factor;
@@ -316,8 +325,11 @@ std::string measured_in_words(const Optimized& answer) {
   // A time below the measured one is a rate above it: the measured bandwidth in per cent of that rate.
   const auto percent = [&](double us) { return fmt::format("{:.1f} %", 100 * us / plateau->measured_us); };
   std::string text =
-      fmt::format("measured: a plateau of {:.4g} GB/s of bus bandwidth, at {}", busbw(plateau->measured_us),
+      fmt::format("measured: {} {:.4g} GB/s of bus bandwidth, at {}",
+                  is_plateau(answer, *plateau) ? "a plateau of" : "a peak of", busbw(plateau->measured_us),
                   format_bytes(static_cast<double>(plateau->message_bytes)));
+  if (plateau->message_bytes == answer.rows.back().message_bytes && !is_plateau(answer, *plateau))
+    text += ", the largest size, where it may still rise";
   if (const OptimizedRow* const above = most_above_bound(answer); above != nullptr)
     return text +
            fmt::format(

@@ -57,6 +57,12 @@ constexpr std::array kBoxes = {
         "MI50 on PCI 3: CPUs x PCI switches of a CPU (0: none) x GPUs of one", kOlderCpu},
     Box{"l40s", "L40S", Joint::None, 1, 0, 0, 1, 4, 1, 200, "InfiniBand",
         "L40S on PCI 4: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
+    Box{"a800-pcie", "A800", Joint::None, 1, 0, 0, 1, 4, 1, 200, "InfiniBand",
+        "A800 on PCI 4, no bridges: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
+    Box{"rtx-4090", "RTX 4090", Joint::None, 1, 0, 0, 1, 4, 1, 100, "InfiniBand",
+        "RTX 4090 on PCI 4: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
+    Box{"rtx-5090", "RTX 5090", Joint::None, 1, 0, 0, 1, 5, 1, 400, "InfiniBand",
+        "RTX 5090 on PCI 5: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
     Box{"rtx-pro-6000", "RTX PRO 6000", Joint::None, 1, 0, 0, 1, 5, 1, 400, "InfiniBand",
         "RTX PRO 6000 on PCI 5: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
 };

@@ -17,6 +17,7 @@ import re
 import zlib
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from chorale.command import counted
 from chorale.errors import InputError
 
 KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector and log, "
@@ -90,7 +91,7 @@ def _shape(members: Sequence[int]) -> str:
     if len(steps) > 1:
         return " ".join(map(str, members))
     apart = steps.pop() if steps else 1
-    return f"{len(members)} ranks" + ("" if apart == 1 else f", {apart} apart")
+    return counted(len(members), "rank") + ("" if apart == 1 else f", {apart} apart")
 
 
 def _common_bytes(operation: str, into: int, out: int) -> int:
@@ -706,7 +707,7 @@ def _read_nccl_log(file: str, text: str, tally: Tally) -> None:
         tally.add(
             process,
             Call(operation,
-                 f"{ranks} ranks",
+                 counted(ranks, "rank"),
                  ranks=ranks,
                  message_bytes=_whole_bytes(float(count) * _NCCL_TYPES[kind] * blocks, where)))
 
@@ -737,7 +738,7 @@ def _read_table(file: str, text: str, tally: Tally) -> None:
         tally.add(
             file,
             Call(row["collective"],
-                 row.get("group") or f"{ranks} ranks",
+                 row.get("group") or counted(ranks, "rank"),
                  ranks=ranks,
                  us=float(us),
                  message_bytes=_required(row["bytes"], "a number of bytes", where),
@@ -867,7 +868,7 @@ def _chakra_call(values: Dict[bytes, Any], us: float, groups: Dict[str, List[int
     ranks = len(members)
     if not members and group in ("", "0"):  # PyTorch calls its default group "0"
         ranks = traces if traces > 1 else 0
-        group = f"{ranks} ranks" if ranks else "all"
+        group = counted(ranks, "rank") if ranks else "all"
     size = common = min(max(_integer(values, b"comm_size"), 0), MOST_BYTES)
     # comm_size is of a rank's input; the message of these is all inputs together.
     if operation in ("all_gather", "gather"):
@@ -897,7 +898,7 @@ def _read_chakra(file: str, data: bytes, traces: int, tally: Tally) -> None:
         if whole > 0:
             ranks = min(max(_integer(own, b"ranks"), 0), 1 << 24)
             tally.add(file, Call(_word(own, b"collective"),
-                                 f"{ranks} ranks",
+                                 counted(ranks, "rank"),
                                  ranks=ranks,
                                  message_bytes=whole))
         while at < len(data):

@@ -84,7 +84,7 @@ for change, says in ((lambda t: t.replace("XGMI", "WIFI", 1), "unknown link type
                      (lambda t: t[:t.index(" Link Type")] + t[t.index(" Numa Nodes"):], "")):
     (work / "bad.txt").write_text(change(whole))
     refused("topology", "show", "./bad.txt", says=says)
-for change, says in ((lambda d: d.pop("card0"), ""), (lambda d: d["system"].pop("(Topology) Hops between DRM devices 0 and 1"), "Hops between DRM devices 0 and 1"),
+for change, says in ((lambda d: d.pop("card0"), ""), (lambda d: d["system"].pop("(Topology) Hops between DRM devices 0 and 1"), "between GPU0 and GPU1"),
                      (lambda d: d["system"].update({"(Topology) Hops between DRM devices 0 and 1": "far"}), "is not a number")):
     document = json.loads(rocm_json(3, lambda a, b: True, [0] * 3))
     change(document)

@@ -18,6 +18,7 @@
 #include "tests/kit/refusal.h"
 #include "tests/kit/seeds.h"
 #include "topology/import/fit.h"
+#include "topology/import/host.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -254,6 +255,37 @@ TEST(RocmSmi, WeightsDecideWhatIsLinked) {
   for (Rank n = 0; n < 8; ++n) EXPECT_NEAR(into(import, n), 3 * 36, 1e-6);
 }
 
+// Four APUs, each a NUMA node: two links of 48 GB/s to each other; of a card that the text names one of 36.
+// Headings of both forms. Of PCI no hops are asked for, and no xGMI is spoken of.
+TEST(RocmSmi, NumaNodesAndNamesDecideTheModel) {
+  const auto text = [](int gpus, const std::string& type, const std::string& heading,
+                       const std::string& more) {
+    const auto table = [&](const std::string& title, const std::string& cell) {
+      std::string rows = "==== " + title + " between two GPUs ====\n";
+      for (int a = -1; a < gpus; ++a) {
+        rows += a < 0 ? "" : fmt::format("GPU{}", a);
+        for (int b = 0; b < gpus; ++b) rows += a < 0 ? fmt::format(" GPU{}", b) : a == b ? " 0" : " " + cell;
+        rows += "\n";
+      }
+      return rows;
+    };
+    std::string all = table("Link Type", type) + (type == "XGMI" ? table("Hops", "1") : "") + "====\n" + more;
+    for (int n = 0; n < gpus; ++n)
+      all += fmt::format(fmt::runtime(heading), n) + fmt::format(" : (Topology) Numa Node: {}\n", n);
+    return all;
+  };
+  for (const char* heading : {"GPU[{}]", "GPU {}"}) {
+    const Import apus = import_of(text(4, "XGMI", heading, ""));
+    for (Rank n = 0; n < 4; ++n) EXPECT_NEAR(into(apus, n), 3 * 2 * 48, 1e-6);
+    EXPECT_THAT(apus.assumed,
+                Contains(HasSubstr("MI300A (four bridged MI210 have the same output, 36 GB/s")));
+  }
+  EXPECT_NEAR(into(import_of(text(4, "XGMI", "GPU {}", "Card series: MI210\n")), 0), 3 * 36, 1e-6);
+  const Import pci = import_of(text(2, "PCIE", "GPU {}", ""));
+  EXPECT_EQ(pci.machine.ranks, 2);
+  for (const std::string& each : pci.assumed) EXPECT_THAT(each, testing::Not(HasSubstr("xGMI")));
+}
+
 TEST(NcclXml, SaysOfPciWhatItAssumed) {
   const auto sentences = of_folder("repro/public/h100_vm.xml").assumed;
   EXPECT_THAT(sentences, Contains(HasSubstr("without a width are taken for x16")));
@@ -265,6 +297,13 @@ TEST(NcclXml, SaysWhatItLeavesOut) {
       import_of(nccl(gpu(0, nvlink("0:0", 12, "0x030200") + nvlink("7:7", 1, "0x030200")) + gpu(1, "")));
   EXPECT_THAT(import.assumed, Contains(HasSubstr("1 NVLink of GPUs to themselves")));
   EXPECT_THAT(import.odd, Contains(HasSubstr("1 NVLink to 7:7, which the file does not have")));
+  const std::string links = nvlink("1:0", 5, "0x068000");
+  const std::string no_gpu =
+      "<pci busid=\"0:7\" class=\"0x068000\" link_speed=\"16 GT/s\" link_width=\"4\">" + links + "</pci>";
+  const Import again = import_of(nccl(gpu(0, links + links) + gpu(1, links) + no_gpu));
+  EXPECT_NEAR(into(again, 0), 100, 1e-9);  // not 200
+  EXPECT_THAT(again.odd, testing::UnorderedElementsAre(HasSubstr("lists the links to 1:0 again"),
+                                                       HasSubstr("links of a GPU and no <gpu>")));
 }
 
 // What is there twice is one thing: a GPU, a NIC, a port, a leaf of the tree of PCI with what it has.
@@ -386,6 +425,7 @@ TEST(NcclXml, ABusIdentifiesAGpuOfItsHost) {
   const Import again = import_of(nccl(gpu(0, links) + gpu(1, links) + gpu(1, links)));
   EXPECT_EQ(again.machine.ranks, 2);
   EXPECT_THAT(again.odd, Contains(HasSubstr("lists rank 1 of GPU 0:1 again")));
+  EXPECT_EQ(two.machine.labels[1].name, "host b gpu 0 (0:0)");
 }
 
 TEST(NcclXml, RefusesInOneLine) {
@@ -419,6 +459,8 @@ TEST(Instances, CompleteASkeleton) {
   EXPECT_DOUBLE_EQ(named.unit_gbs, 18 * 20.6 / 2);  // of what its switches deliver (chunk_divisor)
   EXPECT_THAT(named.assumed, Contains(HasSubstr("taken for azure-ndv5 (as specified)")));
   EXPECT_DOUBLE_EQ(imported({{"ndv4-topo.xml", nccl(gpus)}}).unit_gbs, 240);
+  EXPECT_THAT(imported({{"BM.GPU.H200.8.xml", nccl(gpus)}}).assumed,
+              Contains(HasSubstr("8 GPUs of type H200")));
 }
 
 // Half a DGX-1, and a NIC under one switch with GPU0.
@@ -464,6 +506,34 @@ TEST(NvidiaSmi, CellsAndTitlesThatTouch) {
   const Topology one = import_of(apart).machine, other = import_of(joined).machine;
   EXPECT_EQ(to_json(one), to_json(other));
   EXPECT_EQ(import_of(joined).read, import_of(apart).read);
+}
+
+// GPUs that are NUMA nodes are beside Grace: 18 links to a switch are of Blackwell, 6 to each of three others
+// of Hopper. GPUs of one affinity have one CPU. A text around the matrix may name the model.
+TEST(NvidiaSmi, ColumnsBehindTheMatrixAndNames) {
+  const auto matrix = [](int gpus, int links, const std::string& own_node) {
+    std::string text;
+    for (int g = 0; g < gpus; ++g) text += fmt::format("\tGPU{}", g);
+    text += "\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
+    for (int a = 0; a < gpus; ++a) {
+      text += fmt::format("GPU{}", a);
+      for (int b = 0; b < gpus; ++b) text += a == b ? "\t X " : fmt::format("\tNV{}", links);
+      text += fmt::format("\t{}\t{},{}\t{}\n", 2 * a < gpus ? "0-71" : "72-143", a, 3 + a,
+                          own_node.empty() ? std::to_string(8 * a + 2) : own_node);
+    }
+    return text;
+  };
+  const auto cpus = [&](const std::string& text) {
+    return hosts_in({{"a.file", text}})[0].count(HostPart::Kind::Cpu);
+  };
+  EXPECT_NEAR(into(import_of(matrix(4, 18, "")), 0), 18 * 40.1, 1e-6);
+  EXPECT_NEAR(into(import_of(matrix(4, 18, "N/A")), 0), 18 * 20.6, 1e-6);
+  EXPECT_NEAR(into(import_of(matrix(4, 6, "")), 0), 18 * 20.6, 1e-6);
+  EXPECT_EQ(cpus(matrix(4, 18, "")), 2);
+  EXPECT_NEAR(into(import_of(matrix(8, 18, "N/A") + "GPU 0: NVIDIA B200\n"), 0), 18 * 40.1, 1e-6);
+  EXPECT_NEAR(into(import_of("GPU 0: NVIDIA A100-SXM4-40GB\n" + matrix(2, 4, "N/A")), 0), 4 * 20, 1e-6);
+  EXPECT_THAT(import_of(matrix(2, 4, "N/A")).assumed, Contains(HasSubstr("two of four A100 have as many")));
+  EXPECT_NEAR(into(import_of(matrix(2, 4, "N/A") + "a T4 is named, which has no NVLink\n"), 0), 4 * 12, 1e-6);
 }
 
 // No NVLinks: pairs under a switch each (PIX), a host bridge between (PHB). PCI of both pairs meets at the

@@ -117,6 +117,33 @@ TEST(TimingLog, PrefixesOfLinesAreLeftOut) {
   EXPECT_EQ(us_of(read_message_log(bare, "a")), us_of(plain));
 }
 
+// What nccl-tests writes with -J: a device of each process, which may have several; out of place, or in place
+// where that is all.
+TEST(TimingLog, OfJson) {
+  const std::string begin =
+      R"({"version":2,"args":["/x/all_reduce_perf","-J","a"],"config":{"nthreads":1,"ngpus":2,"devices":[{"rank":0},)"
+      R"({"rank":2}]},"results":[{"size":0,"out_of_place":{"time":0.1,"bus_bw":0}},)";
+  const std::vector<TimingTable> log = read_timing_log(
+      begin +
+          R"({"size":1048576,"out_of_place":{"time":100.5,"alg_bw":10.4,"bus_bw":15.7},"in_place":{"time":9}},)"
+          R"({"size":2097152,"out_of_place":null,"in_place":{"cpu_time":200,"bus_bw":15.8}}]})",
+      "a");
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_THAT(bytes_of(log[0]), ElementsAre(1048576, 2097152));
+  EXPECT_THAT(us_of(log[0]), ElementsAre(100.5, 200));
+  EXPECT_EQ(log[0].ranks, 4);
+  EXPECT_EQ(log[0].collective, CollectiveKind::AllReduce);
+  EXPECT_EQ(log[0].rows[1].busbw_gbs, 15.8);
+  const auto refusal = [](const std::string& text) {
+    return test::refusal_of([&] { read_timing_log(text, "x.json"); });
+  };
+  EXPECT_THAT(refusal(begin + "]}"), HasSubstr("x.json:"));
+  EXPECT_THAT(refusal(begin.substr(0, begin.size() - 1) + "]}"), HasSubstr("has no times in it"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("is not a known log"));
+  EXPECT_THAT(refusal(begin + R"({"size":8,"out_of_place":{"time":0,"bus_bw":0}}]})"),
+              HasSubstr("has a time of 0"));
+}
+
 TEST(TimingLog, SeveralTestsAreTables) {
   const std::vector<TimingTable> log = read_timing_log(
       "# Collective test starting: all_reduce_perf\n" + nccl_tests +

@@ -388,8 +388,8 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const Switch
 }
 
 // Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines,
-// https://aws.amazon.com/ec2/instance-types, OCI's compute shapes. NVLinks count as in dumps of NCCL on the
-// same GPUs.
+// https://aws.amazon.com/ec2/instance-types, https://docs.oracle.com/iaas/Content/Compute/References. NVLinks
+// count as in dumps of NCCL on the same GPUs.
 
 namespace {
 
@@ -400,7 +400,7 @@ using PartKind = HostPart::Kind;
 struct Instance {
   const char* name;
   const char* in_file;  // what its files are called
-  int gpus, nics;       // nics: as the files list them; 0: any number
+  int gpus, nics;       // nics: as the files list them, which of OCI have a port or two of half the speed
   const char* gpu_id;   // PCI; empty: not distinguished from others
   const char* gpu;      // topology/hardware/facts.h
   Joint joint;
@@ -409,6 +409,12 @@ struct Instance {
 };
 
 constexpr Instance kInstances[] = {
+    {"oci-gpu4", "gpu4.8", 8, 8, "10de:20b0", "A100", Joint::NvSwitch, 200, "RoCE"},
+    {"oci-a100-v2", "a100-v2", 8, 8, "10de:20b2", "A100", Joint::NvSwitch, 200, "RoCE"},
+    {"oci-h100", "gpu.h100", 8, 8, "10de:2330", "H100", Joint::NvSwitch, 400, "RoCE"},
+    {"oci-h200", "gpu.h200", 8, 8, "10de:2335", "H200", Joint::NvSwitch, 400, "RoCE"},
+    {"oci-b200", "gpu.b200", 8, 8, "10de:2901", "B200", Joint::NvSwitch, 400, "RoCE"},
+    {"oci-mi300x", "gpu.mi300x", 8, 8, "1002:74a1", "MI300X", Joint::Mesh, 400, "RoCE"},
     {"azure-ndv2", "ndv2", 8, 1, "10de:1db5", "V100", Joint::Dgx1, 100, "InfiniBand"},
     {"azure-ndv4", "ndv4", 8, 8, "10de:20b0", "A100", Joint::NvSwitch, 200, "InfiniBand"},
     {"azure-ndv5", "ndv5", 8, 8, "10de:2330", "H100", Joint::NvSwitch, 400, "InfiniBand"},

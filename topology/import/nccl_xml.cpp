@@ -61,6 +61,7 @@ class NcclReader {
     share_links();
     for (const ListedLink& link : links_) read_link(link);
     bridge_pairs();
+    name_hosts();
     report_what_was_left_out();
     if (!skeleton) return with_nics_of(std::move(host_), choices_);
     const std::string id = gpu_ids_.size() == 1 ? *gpu_ids_.begin() : "";
@@ -159,6 +160,8 @@ class NcclReader {
     } else if (holds_more) {
       read_children(pci,
                     host_.add(listed(parent, PartKind::PciSwitch, "pci " + bus, up, pci), device(box_, bus)));
+    } else if (!pci.children("nvlink").empty() || !pci.children("xgmi").empty()) {
+      odd(pci, "has links of a GPU and no <gpu> that lists them, and they are left out");
     }  // else something that neither computes nor sends
     odd_.clear();
   }
@@ -207,10 +210,15 @@ class NcclReader {
         choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : rate_of(its_link, rates_of(choices_));
     if (choices_.nvlink_gbs > 0 && gpus_described_ == 1) host_.note_above_line(its_link, per_link);
     if (gpu.has("gcn")) host_.cable_name = "xGMI";
+    std::set<std::string> targets;
     for (const XmlElement& link : gpu.children()) {
       const std::string name = link.name();
       if (name == "nvlink" || name == "xgmi") {
-        links_.push_back({link, at, box_, per_link});
+        // NCCL adds up the links to one target, so a second record of it is the first again.
+        if (const std::string to = lower_case(link.text("target")); targets.insert(to).second)
+          links_.push_back({link, at, box_, per_link});
+        else
+          odd(link, "lists the links to " + to + " again, and is left out");
       } else if (name == "c2c") {
         // A path to the CPU beside PCI, for the host and its NICs. It joins no GPUs: those are on NVLink.
         const double gbs = link.number("bw", 0, 1e9) * link.integer("count", 1, kMostCount) / 1000;
@@ -243,6 +251,16 @@ class NcclReader {
       host_.known[bus] = device;
       shared_gpus_ += static_cast<int>(ranks.size());
     }
+  }
+
+  // Hosts have the same devices, which are told apart by what the file calls a host.
+  void name_hosts() {
+    if (hosts_.size() < 2) return;
+    std::vector<std::string> names(hosts_.size());
+    for (const auto& [hash, box] : hosts_) names[box] = "host " + hash + " ";
+    for (int p = 0; p < std::ssize(host_.parts); ++p)
+      if (HostPart& part = host_.parts[p]; part.kind != PartKind::NvSwitch)
+        part.name = names[host_.parts[cpu_of(p)].box] + part.name;
   }
 
   int cpu_of(int part) const {

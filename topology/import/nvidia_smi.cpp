@@ -72,7 +72,9 @@ class SmiReader {
   SmiReader(std::string_view text, const std::string& file, const ImportOptions& choices)
       : file_(file), choices_(choices) {
     host_.file = file;
-    std::istringstream lines(without_escapes(text) + "\n");
+    const std::string plain = without_escapes(text);
+    model_ = gpu_of_model(plain);
+    std::istringstream lines(plain + "\n");
     for (std::string line; std::getline(lines, line);) lines_.push_back(std::move(line));
   }
 
@@ -249,10 +251,11 @@ class SmiReader {
     const char* gpu;  // topology/hardware/facts.h
     std::string name;
   };
-  // nvidia-smi prints neither model nor rate. Without a switch a GPU's links are those to all others together
-  // (6 in a DGX-1); to a switch the same number is printed for each other GPU (NV12 of an A100, NV18 of an
-  // H100). Four links of a GPU to one other are the bridge of two cards of Ampere (RTX A6000, RTX 3090),
-  // where the four of Pascal lead to several.
+  // The matrix has neither model nor rate; a text around it may name the model. Without a switch a GPU's
+  // links are those to all others together (6 in a DGX-1); to a switch the same number is printed for each
+  // other GPU (NV12 of an A100, NV18 of an H100). Four links of a GPU to one other are the bridge of two
+  // cards of Ampere (RTX A6000, RTX 3090), where the four of Pascal lead to several. GPUs that are NUMA nodes
+  // themselves are those beside Grace.
   Guess guess() const {
     int most = 0, sum = 0;
     bool pairs = true;
@@ -262,8 +265,17 @@ class SmiReader {
       pairs = pairs && partners <= 1;
       for (const Cell& cell : device.cells) most = std::max(most, cell.nvlinks);
     }
-    const int links = sum > kMostNvlinks ? most : sum;  // to a switch, or to all others together
-    if (links == 4 && pairs) return {"RTX A6000", "Ampere cards with a bridge"};
+    const bool switched = sum > kMostNvlinks;
+    const int links = switched ? most : sum;  // to a switch, or to all others together
+    if (model_ != nullptr && model_->sm > 0 && (links == 0 || links <= model_->links))
+      return {model_->name, std::string(model_->name) + ", which the text names"};
+    if (std::ranges::any_of(devices_, is_numa_node))
+      return switched ? Guess{"GB200", "Blackwell beside Grace"} : Guess{"GH200", "Hopper beside Grace"};
+    if (links == 4 && pairs)
+      return {"RTX A6000",
+              fmt::format("Ampere cards with a bridge (two of four A100 have as many NVLinks, of "
+                          "{} GB/s)",
+                          link_gbs(gpu_facts("A100"), rates_of(choices_)))};
     if (links == 0) return {"L40S", "cards without NVLink"};
     const char* const gpu = links > 12 ? "H100" : links > 6 ? "A100" : links > 4 ? "V100" : "P100";
     if (links > 12)
@@ -354,9 +366,15 @@ class SmiReader {
     host_.read.emplace_back(rates_in_words(choices_));
   }
 
-  // GPU0 and GPU1 with CPUs 0-31: the columns after the matrix.
+  // GPU0 and GPU1 with CPUs 0-31: the first column after the matrix.
   static bool same_cpus(const Device& a, const Device& b) {
-    return !a.after.empty() && a.after.front() != "N/A" && a.after == b.after;
+    return !a.after.empty() && a.after.front() != "N/A" && !b.after.empty() &&
+           a.after.front() == b.after.front();
+  }
+
+  // CPUs, NUMA nodes, and the one that the memory of the GPU is: "0-71 0 2"; "N/A" beside other CPUs.
+  static bool is_numa_node(const Device& device) {
+    return device.gpu && device.after.size() >= 3 && number_in<int>(device.after.back()).has_value();
   }
 
   // More NVLinks than a GPU has are a switch's: each pair can have all of them, but not at once.
@@ -404,6 +422,7 @@ class SmiReader {
   std::vector<std::string> names_ = {};
   std::vector<Device> devices_ = {};
   std::map<std::string, std::string> nic_names_ = {};
+  const GpuFacts* model_ = nullptr;  // that the text names
   Host host_ = {};
 };
 

@@ -9,13 +9,14 @@
 //          GPU0  GPU1
 //   GPU0   0     1
 //   GPU1   1     0
-//   GPU[0]  : (Topology) Numa Node: 0
+//   GPU[0]  : (Topology) Numa Node: 0       (or "GPU 0 :")
 // As JSON: "system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", ...}, "card0": {...}.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -32,12 +33,17 @@ namespace {
 constexpr int kMostRocmGpus = 64;
 constexpr int kWeightOfHop = 15;  // of XGMI; of two dies of one package 13 (amdkfd, kfd_crat.h)
 
+struct RocmLink {
+  std::string type = {};                      // "XGMI", "PCIE"; "": not printed, as the others
+  std::optional<int> hops = {}, weight = {};  // weight: not compared, since it may differ by a way back
+  bool is_as(const RocmLink& other) const { return type == other.type && hops == other.hops; }
+};
+
 // What both forms have.
 struct RocmTopology {
   int gpus = 0;
-  std::map<std::pair<int, int>, std::string> type = {};       // "XGMI", "PCIE"
-  std::map<std::pair<int, int>, int> hops = {}, weight = {};  // weight: empty if not printed
-  std::map<int, int> numa = {};                               // by GPU
+  std::map<std::pair<int, int>, RocmLink> links = {};
+  std::map<int, int> numa = {};  // by GPU
 };
 
 std::string remedy() {
@@ -77,8 +83,7 @@ class RocmText {
       return;
     }
     const std::vector<std::string> words = words_in(line);
-    if (line.starts_with("GPU[") && line.find("Numa Node:") != line.npos)
-      return read_numa(line, words.back());
+    if (line.starts_with("GPU") && line.find("Numa Node:") != line.npos) return read_numa(line, words.back());
     if (table_ == Table::Other || words.empty() || !words.front().starts_with("GPU")) return;
     if (columns_.empty()) {
       for (const std::string& word : words) {
@@ -98,14 +103,15 @@ class RocmText {
   }
 
   void read_cell(int row, int column, const std::string& word) {
+    RocmLink& link = read_.links[{row, column}];
     if (table_ == Table::Type) {
-      read_.type[{row, column}] = word;
+      link.type = word;
       return;
     }
     const int number = number_in<int>(word).value_or(-1);
     if (number < 0 || number > 1'000'000)
       fail("'" + word.substr(0, 40) + "' is not a number of hops, and no weight");
-    (table_ == Table::Hops ? read_.hops : read_.weight)[{row, column}] = number;
+    (table_ == Table::Hops ? link.hops : link.weight) = number;
   }
 
   // "GPU[3]		: (Topology) Numa Node: 1"
@@ -142,42 +148,61 @@ RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
     ++read.gpus;
   }
   if (read.gpus == 0) json.fail("has no \"card0\"", remedy());
+  const auto number = [&](const std::string& key) -> std::optional<int> {
+    if (!system.has(key.c_str())) return std::nullopt;
+    const JsonReader value = system[key.c_str()];
+    const std::optional<int> its = number_in<int>(value.text());
+    if (!its || *its < 0) value.fail("is not a number", remedy());
+    return its;
+  };
   for (int a = 0; a < read.gpus; ++a)
-    for (int b = 0; b < read.gpus; ++b) {
-      // Each pair is there once.
-      const int low = std::min(a, b), high = std::max(a, b);
-      const std::string pair = fmt::format("between DRM devices {} and {}", low, high);
-      if (a == b) continue;
-      read.type[{a, b}] = system[("(Topology) Link type " + pair).c_str()].text();
-      const JsonReader hops = system[("(Topology) Hops " + pair).c_str()];
-      const int number = number_in<int>(hops.text()).value_or(-1);
-      if (number < 0) hops.fail("is not a number", remedy());
-      read.hops[{a, b}] = number;
-      const std::string weight = "(Topology) Weight " + pair;
-      if (system.has(weight.c_str()))
-        if (const auto its = number_in<int>(system[weight.c_str()].text())) read.weight[{a, b}] = *its;
+    for (int b = a + 1; b < read.gpus; ++b) {
+      const std::string pair = fmt::format("between DRM devices {} and {}", a, b);
+      read.links[{a, b}] =
+          read.links[{b, a}] = {system[("(Topology) Link type " + pair).c_str()].text(),
+                                number("(Topology) Hops " + pair), number("(Topology) Weight " + pair)};
     }
   return read;
 }
 
 // Holes show that the text was cut when it was copied. A link is the same from both of its ends, so the two
-// halves of the matrix have to agree.
+// halves of the matrix have to agree. Of PCI the hops are not asked for.
 void require_whole(const RocmTopology& read, const std::string& file) {
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b) {
       if (a == b) continue;
-      if (!read.type.contains({a, b}) || !read.hops.contains({a, b}))
+      const auto at = read.links.find({a, b});
+      const RocmLink link = at == read.links.end() ? RocmLink{} : at->second;
+      if (link.type.empty() || (link.type == "XGMI" && !link.hops))
         throw InputError(file, fmt::format("lacks the hops or the link type between GPU{} and GPU{}", a, b),
                          remedy());
-      if (const std::string& type = read.type.at({a, b}); type != "XGMI" && type != "PCIE")
-        throw InputError(file, "has an unknown link type '" + type.substr(0, 40) + "'",
+      if (link.type != "XGMI" && link.type != "PCIE")
+        throw InputError(file, "has an unknown link type '" + link.type.substr(0, 40) + "'",
                          "known are XGMI and PCIE");
-    }
-  for (int a = 0; a < read.gpus; ++a)
-    for (int b = 0; b < a; ++b)
-      if (read.type.at({a, b}) != read.type.at({b, a}) || read.hops.at({a, b}) != read.hops.at({b, a}))
+      if (const auto back = read.links.find({b, a}); back != read.links.end() && !link.is_as(back->second))
         throw InputError(file, fmt::format("lists another link from GPU{} to GPU{} than back", a, b),
                          remedy());
+    }
+}
+
+// The GPUs that a text names, or those that are joined in this way. Each of eight linked with all others by
+// one link: MI300X and later. Four linked so, each a NUMA node: the memory of MI300A is that of its CPU, and
+// has two links to each other. Others are MI200 and before.
+struct RocmGuess {
+  const GpuFacts& gpu;
+  std::string why = {};  // behind its name
+};
+RocmGuess guess(std::string_view text, const RocmTopology& read, bool all_linked) {
+  if (const GpuFacts* const named = gpu_of_model(std::string(text)); named != nullptr && *named->gcn != '\0')
+    return {*named, ", which the text names"};
+  if (all_linked && read.gpus == 8) return {gpu_facts("MI300X")};
+  std::set<int> nodes;
+  for (const auto& [gpu, node] : read.numa) nodes.insert(node);
+  if (all_linked && read.gpus == 4 && nodes.size() == 4)
+    return {gpu_facts("MI300A"),
+            fmt::format(" (four bridged MI210 have the same output, {} GB/s between two)",
+                        link_gbs(gpu_facts("MI210"), RateKind::Effective))};
+  return {gpu_facts("MI250X")};
 }
 
 }  // namespace
@@ -187,24 +212,20 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   const bool json = text[text.find_first_not_of(" \t\r\n\xef\xbb\xbf")] == '{';
   const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
   require_whole(read, file);
-  Host host{.file = file, .socket_gbs = socket_facts(gpu_facts("MI250X").cpu).gbs, .cable_name = "xGMI"};
-  const bool weighed = std::ssize(read.weight) == static_cast<long>(read.gpus) * (read.gpus - 1);
-  const auto linked = [&](int a, int b) {
-    return read.type.at({a, b}) == "XGMI" &&
-           (weighed ? read.weight.at({a, b}) <= kWeightOfHop : read.hops.at({a, b}) == 1);
-  };
-  int most = 0;  // links of a GPU
-  for (int a = 0; a < read.gpus; ++a) {
-    int links = 0;
-    for (int b = 0; b < read.gpus; ++b) links += a != b && linked(a, b) ? 1 : 0;
-    most = std::max(most, links);
-  }
-  // Each of eight linked with all others by one link: MI300 and later. Others are MI200 and before.
-  const GpuFacts& gpu = gpu_facts(read.gpus == 8 && most == 7 ? "MI300X" : "MI250X");
+  const bool weighed = std::ranges::all_of(read.links, [](const auto& each) {
+    return each.second.type != "XGMI" || each.second.weight.has_value();
+  });
+  std::vector<std::pair<int, int>> linked;
+  for (const auto& [ends, link] : read.links)
+    if (link.type == "XGMI" && (weighed ? *link.weight <= kWeightOfHop : link.hops == 1))
+      linked.push_back(ends);
+  const auto [gpu, why] =
+      guess(text, read, std::ssize(linked) == static_cast<long>(read.gpus) * (read.gpus - 1));
+  Host host{.file = file, .socket_gbs = socket_facts(gpu.cpu).gbs, .cable_name = "xGMI"};
   host.take(gpu);
   const double link = options.nvlink_gbs > 0 ? options.nvlink_gbs : link_gbs(gpu, rates_of(options));
   const double up = pci_gbs(pci_facts(gpu.pci).gigatransfers, 16, rates_of(options));
-  host.note_above_line(link_facts(gpu.link), link);
+  if (!linked.empty()) host.note_above_line(link_facts(gpu.link), link);
   std::map<int, int> cpus;
   std::vector<int> gpus;
   for (int a = 0; a < read.gpus; ++a) {
@@ -213,17 +234,21 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
     if (added) host.add({.kind = HostPart::Kind::Cpu, .name = fmt::format("cpu {}", numa)});
     gpus.push_back(host.add({HostPart::Kind::Gpu, fmt::format("GPU{}", a), cpu->second, a, up}));
   }
-  for (int a = 0; a < read.gpus; ++a)
-    for (int b = 0; b < read.gpus; ++b)
-      if (a != b && linked(a, b)) host.cables.push_back({gpus[a], gpus[b], link});
-  host.assumed.push_back(fmt::format(
-      "the output has no rates: GPUs are taken for {}, one xGMI link of {} GB/s between two at one "
-      "hop{}, PCI of {} GB/s, {} GB/s between CPUs",
-      gpu.name, link, options.nvlink_gbs > 0 ? ", as specified" : " (--nvlink-gbs sets another)", up,
-      host.socket_gbs));
-  host.read.emplace_back(
-      weighed ? "two GPUs at a weight of 15 or less are at one hop; the number of hops is not read"
-              : "two GPUs at one hop are linked: there are no weights");
+  // All links of an MI300A lead to its three partners; those of others are one to each.
+  const int of_a_pair = gpu.name == gpu_facts("MI300A").name ? gpu.links / 3 : 1;
+  for (const auto& [a, b] : linked) host.cables.push_back({gpus[a], gpus[b], of_a_pair * link});
+  const std::string of_links =
+      linked.empty()
+          ? ""
+          : fmt::format("{} of {} GB/s between two at one hop{}, ", counted(of_a_pair, "xGMI link"), link,
+                        options.nvlink_gbs > 0 ? ", as specified" : " (--nvlink-gbs sets another)");
+  host.assumed.push_back(
+      fmt::format("the output has no rates: GPUs are taken for {}{}, {}PCI of {} GB/s, {} GB/s between CPUs",
+                  gpu.name, why, of_links, up, host.socket_gbs));
+  if (!linked.empty())
+    host.read.emplace_back(
+        weighed ? "two GPUs at a weight of 15 or less are at one hop; the number of hops is not read"
+                : "two GPUs at one hop are linked: there are no weights");
   host.read.emplace_back(rates_in_words(options));
   return with_nics_of(std::move(host), options);
 }

@@ -1,7 +1,7 @@
 // nccl-tests: since 2.4 columns size, count, type and, by test and version, redop and root; then time (us),
 // algbw, busbw, and errors out of place, and the same in place. Before it bytes, N, and time in ms. Lines of
 // # around them; newer versions name the test. OSU: a title "# OSU MPI Latency Test v7.2", titles of columns,
-// rows of size and number: microseconds, or MB/s. A row of each:
+// rows of size and number: microseconds, or MB/s. JSON is that of nccl-tests' option -J. A row of each:
 //   1048576  262144  float  sum  -1  45.30  23.15  43.40  0
 //   65536    12.42
 #include "topology/import/timing_log.h"
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "ir/json_reader.h"
 #include "ir/shown.h"
 #include "topology/import/words.h"
 
@@ -92,6 +93,22 @@ constexpr NcclTest kNcclTests[] = {
     {"scatter_perf", TimingOf::Collective, CollectiveKind::Scatter},
 };
 
+// Is the program named in the line? "all_reduce_perf" is in "/x/all_reduce_perf -b 8", and "reduce_perf" is
+// not.
+bool is_named(const std::string& line, const std::string& program) {
+  const std::size_t at = line.find(program);
+  return at != line.npos &&
+         (at == 0 || (std::isalnum(static_cast<unsigned char>(line[at - 1])) == 0 && line[at - 1] != '_'));
+}
+
+// The test that a line names; one without a name and a collective if it names another program; none.
+std::optional<NcclTest> test_in(const std::string& line) {
+  for (const NcclTest& each : kNcclTests)
+    if (is_named(line, each.program)) return each;
+  if (line.find("_perf") == line.npos) return std::nullopt;
+  return NcclTest{"", TimingOf::Collective, CollectiveKind::Custom};
+}
+
 // By the words of OSU's titles, between "MPI" and "Latency". Blocks: sizes are of what a rank contributes, or
 // of what it sends to one other.
 struct OsuTest {
@@ -112,6 +129,41 @@ constexpr OsuTest kOsuTests[] = {
     {"Scatter", CollectiveKind::Scatter, true},
 };
 
+void set_test(TimingTable& table, const NcclTest& test, const std::string& line) {
+  table.test = *test.program != '\0' ? test.program : shown(line).substr(0, 60);
+  table.of = test.of;
+  table.collective = test.collective;
+}
+
+// The options, of which the first is the program; a device for each process; and a result for each size, out
+// of place as in text, or in place where that is all.
+TimingTable read_nccl_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  if (!json.has("results")) json.fail("is not a known log", "give what nccl-tests writes with -J");
+  TimingTable table{.kind = "nccl-tests", .line = 1};
+  if (json.has("args"))
+    if (const JsonReader args = json["args"]; args.size(kMostLogLines) > 0)
+      if (const std::string program = args.at(0).text(4096); const auto test = test_in(program))
+        set_test(table, *test, program);
+  if (json.has("config") && json["config"].has("devices")) {
+    const JsonReader config = json["config"];
+    table.ranks = static_cast<int>(config["devices"].size(kMostLogLines)) *
+                  config["nthreads"].integer(1, 4096) * config["ngpus"].integer(1, 4096);
+  }
+  const JsonReader results = json["results"];
+  for (std::size_t i = 0; i < results.size(kMostLogLines); ++i) {
+    const JsonReader result = results.at(i);
+    const std::int64_t bytes = result["size"].long_integer(0, 1'000'000'000'000'000);
+    const bool in_place = !result.has("out_of_place") || result["out_of_place"].is_null();
+    const JsonReader times = result[in_place ? "in_place" : "out_of_place"];
+    const double us = times[times.has("cpu_time") ? "cpu_time" : "time"].number(0, 1e15);
+    if (bytes > 0 && us <= 0) times.fail("has a time of 0", "measure again, or leave it out");
+    if (bytes > 0)
+      table.rows.push_back({.bytes = bytes, .us = us, .busbw_gbs = times["bus_bw"].number(0, 1e9)});
+  }
+  return table;
+}
+
 // Where a row has what; -1: nowhere.
 struct LogColumns {
   int size = 0, time = -1, algbw = -1, busbw = -1;
@@ -124,6 +176,19 @@ class LogReader {
 
   // Rows before titles are skipped: what their columns are is not known yet.
   std::vector<TimingTable> read() {
+    if (without_blanks(text_.view()).starts_with("{"))
+      tables_ = {read_nccl_json(text_.view(), file_)};
+    else
+      read_lines();
+    if (tables_.empty())
+      throw InputError(file_, "is not a known log", "give one of nccl-tests, rccl-tests or OSU's benchmarks");
+    std::erase_if(tables_, [](const TimingTable& each) { return each.rows.empty(); });
+    if (tables_.empty()) throw InputError(file_, "has no times in it", "give the log of a whole run");
+    return std::move(tables_);
+  }
+
+ private:
+  void read_lines() {
     for (std::string line; std::getline(text_, line);) {
       if (++line_ > static_cast<int>(kMostLogLines))
         throw InputError(file_, fmt::format("has over {} lines", kMostLogLines), "give the log of one run");
@@ -135,14 +200,8 @@ class LogReader {
       else if (columns_.time >= 0 && !text.empty() && is_digit(text.front()))
         row(std::string(text));
     }
-    if (tables_.empty())
-      throw InputError(file_, "is not a known log", "give one of nccl-tests, rccl-tests or OSU's benchmarks");
-    std::erase_if(tables_, [](const TimingTable& each) { return each.rows.empty(); });
-    if (tables_.empty()) throw InputError(file_, "has no times in it", "give the log of a whole run");
-    return std::move(tables_);
   }
 
- private:
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
     throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
   }
@@ -165,10 +224,10 @@ class LogReader {
   void title(const std::string& line) {
     const auto has = [&](const char* words) { return line.find(words) != line.npos; };
     if (line.starts_with("OSU ") && has(" Test")) return osu_title(line);
-    for (const NcclTest& each : kNcclTests)
-      if (names(line, each.program) && !has("concluded")) return nccl_name(each);
-    if (has("_perf") && !has("concluded"))
-      return nccl_name({"", TimingOf::Collective, CollectiveKind::Custom}, line);
+    if (const std::optional<NcclTest> test = test_in(line)) {
+      if (!has("concluded")) set_test(begin_table(), *test, line);
+      return;
+    }
     if (line.starts_with("nThread ")) {
       if (tables_.empty() || columns_.time >= 0 || is_osu()) begin_table();
       return;
@@ -183,20 +242,6 @@ class LogReader {
   }
 
   bool is_osu() const { return !tables_.empty() && tables_.back().kind.starts_with("OSU"); }
-
-  // "all_reduce_perf" is in "/x/all_reduce_perf -b 8", and "reduce_perf" is not.
-  static bool names(const std::string& line, const std::string& program) {
-    const std::size_t at = line.find(program);
-    return at != line.npos &&
-           (at == 0 || (std::isalnum(static_cast<unsigned char>(line[at - 1])) == 0 && line[at - 1] != '_'));
-  }
-
-  void nccl_name(const NcclTest& test, const std::string& line = "") {
-    TimingTable& table = begin_table();
-    table.test = *test.program != '\0' ? test.program : shown(line).substr(0, 60);
-    table.of = test.of;
-    table.collective = test.collective;
-  }
 
   void nccl_columns(const std::vector<std::string>& words) {
     if (tables_.empty() || columns_.time >= 0 || is_osu()) begin_table();

@@ -1,6 +1,6 @@
-// What others measured: logs of nccl-tests and rccl-tests since 1.0, and of the OSU micro-benchmarks, as they
-// were printed, or behind what mpirun, srun and clocks put before each line. Columns are found by their
-// titles. A log may hold several tests, each of which is a table.
+// What others measured: logs of nccl-tests and rccl-tests since 1.0 (text, and JSON of -J), and of the OSU
+// micro-benchmarks, as they were printed, or behind what mpirun, srun and clocks put before each line.
+// Columns are found by their titles. A log may hold several tests, each of which is a table.
 #pragma once
 
 #include <cstdint>
