@@ -29,6 +29,41 @@ std::string name_of_link(const Topology& topology, Node src, Node dst) {
   return from + " to " + to;
 }
 
+// "gpu5", of the label "gpu5 (0000:9b:00.0), mlx5_3"; "" where nodes have no labels.
+std::string label_of(const Topology& topology, Node node) {
+  std::string name = node < std::ssize(topology.labels) ? topology.labels[node].name : "";
+  name.resize(std::min({name.size(), name.find(" ("), name.find(", ")}));
+  for (const char* const direction : {" out", " in"})  // of a part that has a node for each
+    if (name.ends_with(direction)) name.resize(name.size() - std::string(direction).size());
+  return name;
+}
+
+// The NICs that a label ends with, which lead from its node to the network; or the NIC that the node is.
+std::string nics_of(const Topology& topology, Node node) {
+  if (node >= std::ssize(topology.labels) || topology.labels[node].kind == "NIC")
+    return label_of(topology, node);
+  const std::string& name = topology.labels[node].name;
+  const std::size_t behind = name.find(", ");
+  return behind == name.npos ? "" : name.substr(behind + 2);
+}
+
+// What people call the link: the NIC that it is, the GPU that it joins with a switch, or else both ends.
+std::string own_name_of_link(const Topology& topology, Node src, Node dst) {
+  if (node_kind(topology, dst) == "network") return nics_of(topology, src);
+  if (node_kind(topology, src) == "network") return nics_of(topology, dst);
+  std::string from = label_of(topology, src), to = label_of(topology, dst);
+  if (from.empty() || to.empty()) return "";
+  if (node_kind(topology, dst) == "NVSwitch") return from;
+  if (node_kind(topology, src) == "NVSwitch") return to;
+  // Between just two nodes the network is a part of the link: "node0:gpu5".
+  const auto host = [](const std::string& name) { return name.substr(0, name.find(':')); };
+  if (from.starts_with("node") && to.starts_with("node") && host(from) != host(to)) {
+    from = nics_of(topology, src);
+    to = nics_of(topology, dst);
+  }
+  return from + " to " + to;
+}
+
 // Of a limit that was made of one link the link (SharedLimit::cables).
 std::string name_of_limit(const Topology& topology, const SharedLimit& limit) {
   if (limit.cables.size() == 1 && limit.name.starts_with("link "))
@@ -72,24 +107,36 @@ const Claim* strongest(const Result& result) {
 // Parts with a price, by name and rate. A price times a rate is what the bound counts of a part, in bytes per
 // time; shares are of all parts, and add up to 1 before those below kLeastShare are left out.
 std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices) {
+  constexpr std::size_t kMostNamed = 4;
   const PartRates rates = part_rates(topology);
   std::map<PartRates::Part, MachinePart> alike;
   double all = 0;
-  const auto add = [&](const PartRates::Part& named, int price) {
+  const auto add = [&](const PartRates::Part& named, int price, const Cable* link) {
     const auto& [what, rate] = named;
     if (price == 0 || rate == 0) return;
     MachinePart& part = alike[named];
     part.what = what;
     part.gbs = rate;
     ++part.count;
+    if (link != nullptr && part.names.size() <= kMostNamed)
+      part.names.push_back(own_name_of_link(topology, link->src, link->dst));
     part.share += price * rate;
     all += price * rate;
   };
-  for (std::size_t l = 0; l < prices.links.size(); ++l) add(rates.links[l], prices.links[l]);
-  for (std::size_t i = 0; i < prices.limits.size(); ++i) add(rates.limits[i], prices.limits[i]);
+  for (std::size_t l = 0; l < prices.links.size(); ++l) {
+    const Cable link{topology.links[l].src, topology.links[l].dst};
+    add(rates.links[l], prices.links[l], &link);
+  }
+  for (std::size_t i = 0; i < prices.limits.size(); ++i) {
+    const std::vector<Cable>& cables = topology.limits[i].cables;
+    add(rates.limits[i], prices.limits[i], cables.size() == 1 ? &cables.front() : nullptr);
+  }
   std::vector<MachinePart> parts;
   for (auto& [key, part] : alike) {
     part.share /= all;
+    if (part.names.size() > kMostNamed || std::ssize(part.names) < part.count ||
+        std::ranges::any_of(part.names, &std::string::empty))
+      part.names.clear();
     if (part.share >= kLeastShare) parts.push_back(part);
   }
   std::ranges::stable_sort(parts, std::greater(), &MachinePart::share);
@@ -190,6 +237,8 @@ std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
     if (twin == parts.end()) continue;
     one.what += ", both directions";
     one.share += twin->share;
+    for (const std::string& name : twin->names)
+      if (std::ranges::find(one.names, name) == one.names.end()) one.names.push_back(name);
     parts.erase(twin);
   }
   return parts;
@@ -226,7 +275,8 @@ std::optional<Binding> binding(const Result& result) {
 std::string in_words(const Binding& binding) {
   std::vector<std::pair<std::string, std::string>> parts;  // by name: counts of each rate
   for (const MachinePart& part : binding.parts) {
-    const std::string rate = fmt::format("{} x {:.4g} GB/s", part.count, part.gbs);
+    const std::string rate = fmt::format("{} x {:.4g} GB/s{}{}", part.count, part.gbs,
+                                         part.names.empty() ? "" : ": ", joined(part.names));
     const auto same = std::ranges::find(parts, part.what, &std::pair<std::string, std::string>::first);
     if (same == parts.end())
       parts.emplace_back(part.what, rate);

@@ -18,6 +18,8 @@ struct MachinePart {
   double gbs = 0;  // of one: GB/s = 1e9 bytes per second
   double share =
       0;  // of the capacity that the bound counts; of a schedule: of its time in which one is in use
+  std::vector<std::string> names =
+      {};  // of these parts in the machine's file, if they are few and it has any
   bool operator==(const MachinePart&) const = default;
 };
 

@@ -24,7 +24,7 @@ struct Fields<Baseline> {
 template <>
 struct Fields<MachinePart> {
   using P = MachinePart;
-  static constexpr auto all = plain_fields<&P::what, &P::count, &P::gbs, &P::share>();
+  static constexpr auto all = plain_fields<&P::what, &P::count, &P::gbs, &P::share, &P::names>();
 };
 template <>
 struct Fields<Binding> {

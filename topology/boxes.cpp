@@ -79,7 +79,7 @@ Host host_of(const Box& box, const ImportOptions& options) {
       above.push_back(at);
       for (int g = 0; g < box.gpus; ++g) {
         const int number = static_cast<int>(gpus.size());
-        gpus.push_back(host.add({PartKind::Gpu, "gpu " + std::to_string(number), at, number, up}));
+        gpus.push_back(host.add({PartKind::Gpu, "gpu" + std::to_string(number), at, number, up}));
       }
     }
   }
@@ -87,7 +87,7 @@ Host host_of(const Box& box, const ImportOptions& options) {
   for (int n = 0; n < box.nics; ++n)
     host.add(
         {.kind = PartKind::Nic,
-         .name = "nic " + std::to_string(n),
+         .name = "nic" + std::to_string(n),
          .parent = above[static_cast<std::size_t>(n) * above.size() / static_cast<std::size_t>(box.nics)],
          .up_gbs = up,
          .net_gbs = net});

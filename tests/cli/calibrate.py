@@ -86,9 +86,9 @@ TITLES = "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n"
 done = " ".join(run(chorale, "calibrate", "dgx-a100:1", "--log", "allreduce=fast.log", "--json", "said.json").split())
 assert "is above the line rate, 300 GB/s: the log may be of another machine" in done, done
 assert json.loads((work / "said.json").read_text())["classes"][0]["line_gbs"] == 300
-done = " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", "fast.log", "--search-time", "0.2", code=(0, 3)).split())
+done = " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", "fast.log", "--effort", "1", code=(0, 3)).split())
 assert "is less than the bound" in done and "that is what this algorithm gives here" not in done, done
-assert "a plateau of 229.2 GB/s" in " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", public / "tagged.log", "--search-time", "0.2", code=(0, 3)).split())
+assert "a peak of 229.2 GB/s" in " ".join(run(chorale, "optimize", "dgx-a100:1", "allreduce", "--log", public / "tagged.log", "--effort", "1", code=(0, 3)).split())
 
 refused("calibrate", "ring:4", says="was not started by mpirun")
 refused("calibrate", "ring:4", "--log", "0=latency.txt", says="is not a log of two ranks")

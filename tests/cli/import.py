@@ -67,7 +67,7 @@ assert run("topology", "lint", files / "h100.xml", "--json", "none.json").starts
 text = run("topology", "lint", "lost.xml", "--json", "lint.json", code=1)
 (odd,) = json.loads((work / "lint.json").read_text())["odd"]
 line = 1 + whole[:whole.index('<gpu dev="5"')].count("\n")
-assert odd["record"].startswith(f"lost.xml:{line}: gpu 5 (") and "has no NVLink, where 7 of 8 GPUs have" in odd["record"], odd
+assert odd["record"].startswith(f"lost.xml:{line}: gpu5 (") and "has no NVLink, where 7 of 8 GPUs have" in odd["record"], odd
 for printed in (text, run("topology", "import", "lost.xml", "-o", "lost.json")):
     assert odd["record"] in " ".join(printed.split()), printed
 run("compare", files / "h100.xml", "lost.xml", "--json", "both.json", code=(0, 3))
@@ -87,6 +87,10 @@ for changes, by_hand in [(["--without-link", "node1:mlx5_3"], (r'<net name="mlx5
     run("topology", "import", files / "h100.xml", "changed.xml", "-o", "hand.json")
     shown = json.loads(run("topology", "show", files / "h100.xml", "--nodes", "2", *changes, "--json"))
     assert shown["links"] == json.loads((work / "hand.json").read_text())["links"] and shown["topology"].endswith(("without link " if "out" in changes[0] else "with ") + changes[1]), (changes, shown["topology"])
+# What binds says which NIC, in words and as JSON; as these names are written, or in capitals.
+slow = ("optimize", source / "examples/node.xml", "allgather", "--nodes", "2", "--degrade", "NODE1:MLX5_1=0.5", "--sizes", "1G", "--effort", "1")
+answer = json.loads(run(*slow, "--json", "answer.json", code=(0, 3)) and (work / "answer.json").read_text())
+assert "node1:mlx5_1" in [name for part in answer["binding"]["parts"] for name in part["names"]], answer["binding"]
 refused("bounds", files / "h100.xml", "allreduce", "--nodes", "2", "--without-link", "mlx5_3", says="'mlx5_3' is in 2 nodes; use node0:mlx5_3")
 refused("bounds", files / "h100.xml", "allreduce", "--degrade", "mlx5_99=0.5", says="one of gpu0, mlx5_0")
 

@@ -350,11 +350,11 @@ TEST(Lint, NamesTheRecordOfAFault) {
   };
   const std::vector<Fault> faults = {
       {"h100.xml", "<gpu dev=\"3\"", "count=\"4\"", "count=\"1\"",
-       "gpu 3 (0000:42:00.0) has 309 GB/s of NVLink"},
+       "gpu3 (0000:42:00.0) has 309 GB/s of NVLink"},
       {"h100.xml", "<gpu dev=\"3\"", "count=\"4\"", "count=\"9\"",
-       "gpu 3 (0000:42:00.0) has 473.8 GB/s of NVLink"},
+       "gpu3 (0000:42:00.0) has 473.8 GB/s of NVLink"},
       {"h100.xml", "<gpu dev=\"2\"", "sm=\"90\"", "sm=\"80\"",
-       "gpu 2 (0000:32:00.0) has sm 80, where 7 of 8 GPUs have sm 90"},
+       "gpu2 (0000:32:00.0) has sm 80, where 7 of 8 GPUs have sm 90"},
       {"h100.xml", "0000:42:00.0\"", "link_width=\"16\"", "link_width=\"8\"", "has a PCI link of 26 GB/s"},
       {"h100.xml", "0000:42:00.0\"", "32.0 GT/s", "24 GT/s", "24 GT/s, which no generation of PCI has"},
       {"h100.xml", "0000:42:00.0\"", "link_width=\"16\"", "link_width=\"7\"", "has 7 lanes"},
@@ -367,7 +367,8 @@ TEST(Lint, NamesTheRecordOfAFault) {
        "to 7:7, which the file does not have"},
       {"topo_8p_940.xml", "<gpu", "count=\"1\"", "count=\"3\"", "has 144 GB/s of xGMI to gpu"},
       {"topo_8p6l.xml", "<gpu", "count=\"1\"", "count=\"2\"", "GB/s of xGMI to gpu"},
-      {"topo_16p1h.xml", "<gpu", "gcn=\"910\"", "gcn=\"942\"", "has 942, where 15 of 16 GPUs have 910"},
+      {"topo_16p1h.xml", "<gpu", "gcn=\"910\"", "gcn=\"942\"",
+       "has 942 and sm 104, where 15 of 16 GPUs have 910 and sm 104"},
   };
   for (const Fault& fault : faults) {
     std::string text = read_file(CHORALE_SOURCE "/tests/data/topology/" + std::string(fault.file));
@@ -379,6 +380,14 @@ TEST(Lint, NamesTheRecordOfAFault) {
     EXPECT_THAT(import.odd, Contains(HasSubstr(fault.names)));
     EXPECT_THAT(import.odd, testing::Each(testing::StartsWith("a.file:"))) << fault.names;
   }
+}
+
+// A GPU whose links, as many as the others', lead to a switch of its own.
+TEST(Lint, NamesAGpuOnASwitchOfItsOwn) {
+  std::string gpus;
+  for (int i = 0; i < 8; ++i) gpus += gpu(i, nvlink(i == 5 ? "ff:f" : "1:0", 18, "0x068000"));
+  EXPECT_THAT(import_of(nccl(gpus)).odd,
+              testing::ElementsAre(HasSubstr("gpu5 (0:5) has links to NVSwitch (ff:f), where 7 of 8")));
 }
 
 // Eight GPUs of the matrix below, each with a NIC beside it: a NIC that moved, one that is gone, a cell.
@@ -425,7 +434,7 @@ TEST(NcclXml, ABusIdentifiesAGpuOfItsHost) {
   const Import again = import_of(nccl(gpu(0, links) + gpu(1, links) + gpu(1, links)));
   EXPECT_EQ(again.machine.ranks, 2);
   EXPECT_THAT(again.odd, Contains(HasSubstr("lists rank 1 of GPU 0:1 again")));
-  EXPECT_EQ(two.machine.labels[1].name, "host b gpu 0 (0:0)");
+  EXPECT_EQ(two.machine.labels[1].name, "gpu0 (0:0) (host b)");
 }
 
 TEST(NcclXml, RefusesInOneLine) {
@@ -482,6 +491,9 @@ TEST(NvidiaSmi, MatrixOfNvlinks) {
   const Import two = import_of(kSmi, {.nodes = 2});
   EXPECT_EQ(two.machine.ranks, 6);
   EXPECT_GT(between(flatten(two.machine), 0, 3), 0);
+  // Parts have the names that --without-link takes; a NIC is named with what it leads to.
+  EXPECT_EQ(two.machine.labels[1].name, "node0:gpu1");
+  EXPECT_THAT(two.machine.labels, Contains(testing::Field(&NodeLabel::name, HasSubstr("node1:mlx5_0"))));
 }
 
 // As copied from terminals: whitespace for tabs, no NUMA columns, and the last cell glued to the CPUs.
@@ -550,6 +562,8 @@ TEST(NvidiaSmi, PciByItsClasses) {
 }
 
 TEST(NvidiaSmi, RefusesInOneLine) {
+  EXPECT_THAT(refusal("$ nvidia-smi topo -mp\n\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"),
+              HasSubstr("a.file:1: is of 'nvidia-smi topo -mp'"));
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\n"), HasSubstr("has rows for 1 of 2 devices"));
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV3\t X \n"),
               HasSubstr("a.file:2: lists another connection to GPU1"));

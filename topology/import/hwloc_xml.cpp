@@ -10,6 +10,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ir/words.h"
 #include "topology/import/host.h"
@@ -141,10 +142,11 @@ class HwlocReader {
     const bool nvidia = id.starts_with("10de"), amd = id.starts_with("1002");
     const bool computes = has_backend(device);
     int part = -1;
+    if (!buses_.insert(bus).second) return;  // listed before
     if (device.text_or("subtype", "") == "NVSwitch") {
-      part = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
+      part = host_.add({.kind = PartKind::NvSwitch, .name = fmt::format("NVSwitch ({})", bus)});
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
-      part = host_.add(part_below(above_or_cpu(above), PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus),
+      part = host_.add(part_below(above_or_cpu(above), PartKind::Gpu, fmt::format("gpu{} ({})", gpus_, bus),
                                   pci_rate(device), device.line()));
       host_.parts[part].number = gpus_;
       host_.parts[part].model = id;
@@ -280,6 +282,7 @@ class HwlocReader {
   std::string vendor_ = {};
   int family_ = 0, model_ = 0;
   std::map<int, double> part_of_links_ = {};  // by GPU
+  std::set<std::string> buses_ = {};          // of devices that were read
   int gpus_ = 0, nics_ = 0, cpus_ = 0, unknown_pci_ = 0, unknown_models_ = 0;
   bool newer_ = false;
 };

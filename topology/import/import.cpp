@@ -3,6 +3,7 @@
 #include "topology/import/import.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -228,8 +229,12 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
   const Wiring wiring = with_gpus_first(simplified(std::move(described)));
   import.machine = in_chunks(wiring, options.error, import);
   import.machine.call_us = wiring.call_us;
-  for (const WiringNode& node : wiring.nodes)
-    import.machine.labels.push_back({.kind = kind_in_words(node.kind), .name = node.name});
+  for (const WiringNode& node : wiring.nodes) {
+    std::vector<std::string> names = {node.name};
+    names.insert(names.end(), node.nics.begin(), node.nics.end());
+    import.machine.labels.push_back(
+        {.kind = kind_in_words(node.kind), .name = fmt::format("{}", fmt::join(names, ", "))});
+  }
   import.read = each_once(wiring.read);
   import.assumed = each_once(wiring.assumed);
   compute_in(import, wiring, options);
@@ -254,7 +259,9 @@ void require_readable(const Topology& machine, const std::string& file) {
 }  // namespace
 
 Topology machine_of(const std::vector<Host>& hosts, const ImportOptions& options) {
-  return from_wiring(wiring_of(hosts, options.network_within_nodes), options).machine;
+  std::vector<Host> named = hosts;
+  name_parts(named);
+  return from_wiring(wiring_of(named, options.network_within_nodes), options).machine;
 }
 
 std::string known_formats() {
@@ -358,6 +365,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
     std::vector<std::string> done;
     if (changes != nullptr) done = change_parts(hosts, *changes);
+    name_parts(hosts);
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
     if (!done.empty()) import.machine.name += " " + joined(done);
     import.odd = each_once(odd);

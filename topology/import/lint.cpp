@@ -204,12 +204,23 @@ class Linter {
   void check_cables() {
     check_directions();
     if (check_one_pair() || check_one_cable()) return;
+    const auto heal = [&](Host& host, int odd, int like) {
+      heal_cables(host, odd, like);
+      return std::pair(cables_of(like) > 0 ? odd : -1, std::string());
+    };
+    if (compare(
+            gpus_, "GPUs", [&](int gpu) { return cables_in_words(cables_of(gpu)); }, heal))
+      return;
+    // As much as the others have may lead to other switches.
     compare(
-        gpus_, "GPUs", [&](int gpu) { return cables_in_words(cables_of(gpu)); },
-        [&](Host& host, int odd, int like) {
-          heal_cables(host, odd, like);
-          return std::pair(cables_of(like) > 0 ? odd : -1, std::string());
-        });
+        gpus_, "GPUs", [&](int gpu) { return "links to " + joined(switches_of(gpu)); }, heal);
+  }
+
+  std::vector<std::string> switches_of(int gpu) const {
+    std::set<std::string> names;
+    for (const HostCable& to : even_.cables)
+      if (to.src == gpu && part(to.dst).kind == PartKind::NvSwitch) names.insert(part(to.dst).name);
+    return {names.begin(), names.end()};
   }
 
   // One pair of a mesh.

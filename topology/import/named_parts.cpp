@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "ir/error.h"
 #include "ir/words.h"
@@ -94,7 +95,11 @@ std::vector<std::string> change_parts(std::vector<Host>& hosts, MachineChanges& 
     std::vector<const NamedPart*> found;
     for (const NamedPart& each : parts)
       for (const std::string& its : each.names)
-        if (name == its || name == fmt::format("node{}:{}", each.node, its)) found.push_back(&each);
+        if (lower_case(name) == lower_case(its) ||
+            lower_case(name) == lower_case(fmt::format("node{}:{}", each.node, its))) {
+          found.push_back(&each);
+          break;
+        }
     if (found.size() > 1)
       throw InputError(option, fmt::format("'{}' is in {} nodes", name, found.size()),
                        fmt::format("use node0:{}, or that of another node", name));
@@ -119,6 +124,21 @@ std::vector<std::string> change_parts(std::vector<Host>& hosts, MachineChanges& 
   });
   for (Host& host : hosts) remove_dead_nics(host);
   return done;
+}
+
+void name_parts(std::vector<Host>& hosts) {
+  std::map<std::pair<int, int>, std::string> names;  // of several ports together
+  for (const NamedPart& named : named_parts(hosts)) {
+    std::string& name = names[{named.node, named.part}];
+    name += (name.empty() ? "" : " and ") + named.names.back();
+  }
+  for (const auto& [at, name] : names) {
+    HostPart& part = hosts[at.first].parts[at.second];
+    const std::size_t more = part.name.find(" (");
+    part.name = name + (part.kind == PartKind::Nic || more == part.name.npos ? "" : part.name.substr(more));
+  }
+  for (std::size_t node = 0; node < hosts.size() && hosts.size() > 1; ++node)
+    for (HostPart& part : hosts[node].parts) part.name.insert(0, fmt::format("node{}:", node));
 }
 
 }  // namespace chorale

@@ -17,4 +17,8 @@ namespace chorale {
 // InputError for a name that no part has, and for one that parts of several nodes have.
 std::vector<std::string> change_parts(std::vector<Host>&, MachineChanges&);
 
+// Gives the parts of all nodes the names that reports have for them: such a name where a part has one, with
+// what its file has besides, "gpu5 (0000:9b:00.0)"; of several nodes "node1:mlx5_3".
+void name_parts(std::vector<Host>&);
+
 }  // namespace chorale

@@ -39,7 +39,7 @@ class NcclReader {
 
  public:
   NcclReader(std::string_view text, const std::string& file, const ImportOptions& choices)
-      : root_(parse_xml(text, file)), choices_(choices) {
+      : root_(parse_xml(text, file)), choices_(choices), describes_gpus_(text.find("<gpu") != text.npos) {
     host_.file = file;
   }
 
@@ -57,7 +57,7 @@ class NcclReader {
       else
         child.fail("is not known in <system>", "only <cpu> is");
     }
-    const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
+    const bool skeleton = !describes_gpus_ && gpus_ > 0;
     share_links();
     for (const ListedLink& link : links_) read_link(link);
     bridge_pairs();
@@ -142,11 +142,14 @@ class NcclReader {
     const double up = link_gbs(pci);
     const std::vector<XmlElement> gpus = pci.children("gpu"), nics = pci.children("nic");
     const bool holds_more = !pci.children("pci").empty();
+    const bool is_gpu = !holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"));
     if (!gpus.empty() || !nics.empty()) {
       for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, parent, up);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
-    } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
-      HostPart gpu = listed(parent, PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), up, pci);
+    } else if (is_gpu && describes_gpus_) {
+      odd(pci, "is a GPU by its class and has no <gpu>, and is left out");
+    } else if (is_gpu) {
+      HostPart gpu = listed(parent, PartKind::Gpu, fmt::format("gpu{} ({})", gpus_, bus), up, pci);
       gpu.number = gpus_;
       gpus_ += host_.find(device(box_, bus)) < 0 ? 1 : 0;
       host_.add(std::move(gpu), device(box_, bus));
@@ -194,21 +197,21 @@ class NcclReader {
     std::vector<int>& ranks = ranks_of_[device(box_, bus)];
     if (std::ranges::any_of(ranks, [&](int p) { return host_.parts[p].number == number; }))
       return odd(gpu, fmt::format("lists rank {} of GPU {} again, and is left out", number, bus));
-    HostPart part = listed(parent, PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), up, gpu);
+    HostPart part = listed(parent, PartKind::Gpu, fmt::format("gpu{} ({})", number, bus), up, gpu);
     part.number = number;
-    part.model = gpu.has("gcn") ? gpu.text("gcn") : "sm " + gpu.text("sm");
+    part.model = gpu.has("sm") ? "sm " + gpu.text("sm") : "";
+    if (gpu.has("gcn")) part.model = gpu.text("gcn") + (part.model.empty() ? "" : " and " + part.model);
     const int at = host_.add(std::move(part));
     host_.known.try_emplace(device(box_, bus), at);
     ranks.push_back(at);
     ++gpus_;
-    ++gpus_described_;
     const GpuFacts& kind = gpu_kind(gpu);
     host_.take(kind);
     const LinkFacts& its_link =
         gpu.has("gcn") ? link_facts(kind.link) : nvlink_of_sm(gpu.integer("sm", 1, 10'000));
     const double per_link =
         choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : rate_of(its_link, rates_of(choices_));
-    if (choices_.nvlink_gbs > 0 && gpus_described_ == 1) host_.note_above_line(its_link, per_link);
+    if (choices_.nvlink_gbs > 0 && gpus_ == 1) host_.note_above_line(its_link, per_link);
     if (gpu.has("gcn")) host_.cable_name = "xGMI";
     std::set<std::string> targets;
     for (const XmlElement& link : gpu.children()) {
@@ -238,7 +241,7 @@ class NcclReader {
       if (ranks.size() == 1) continue;
       const HostPart first = host_.parts[ranks.front()];
       const int above = host_.add({PartKind::PciSwitch, "pci " + bus, first.parent, 0, first.up_gbs});
-      const int device = host_.add({.kind = PartKind::NvSwitch, .name = "GPU " + bus});
+      const int device = host_.add({.kind = PartKind::NvSwitch, .name = fmt::format("device ({})", bus)});
       std::erase_if(links_, [&](const ListedLink& link) {
         return link.gpu != ranks.front() && std::ranges::find(ranks, link.gpu) != ranks.end();
       });
@@ -257,10 +260,10 @@ class NcclReader {
   void name_hosts() {
     if (hosts_.size() < 2) return;
     std::vector<std::string> names(hosts_.size());
-    for (const auto& [hash, box] : hosts_) names[box] = "host " + hash + " ";
+    for (const auto& [hash, box] : hosts_) names[box] = "host " + hash;
     for (int p = 0; p < std::ssize(host_.parts); ++p)
       if (HostPart& part = host_.parts[p]; part.kind != PartKind::NvSwitch)
-        part.name = names[host_.parts[cpu_of(p)].box] + part.name;
+        part.name += fmt::format(" ({})", names[host_.parts[cpu_of(p)].box]);
   }
 
   int cpu_of(int part) const {
@@ -328,12 +331,13 @@ class NcclReader {
     const double gbs = link.element.integer("count", 1, kMostCount) * link.gbs;
     if (to.starts_with("0x068001")) return host_.join(gpu, cpu_of(gpu), gbs);
     if (to.starts_with("0x0680")) {
-      const int at =
-          host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target}, "switch " + target);
+      const int at = host_.add({.kind = PartKind::NvSwitch, .name = fmt::format("NVSwitch ({})", target)},
+                               "switch " + target);
       return host_.join(gpu, at, gbs);
     }
     const int other = host_.find(device(link.box, target));
-    if (other < 0)
+    const PartKind kind = other < 0 ? PartKind::Cpu : host_.parts[other].kind;
+    if (kind != PartKind::Gpu && kind != PartKind::NvSwitch)  // nothing, or a bridge
       to_nobody_[target].push_back(link.element);
     else if (other == gpu)
       to_itself_[gpu] += gbs;
@@ -345,10 +349,15 @@ class NcclReader {
   void bridge_pairs() {
     const std::string instance = bridged_instance(host_.file, choices_);
     const std::vector<int> gpus = host_.gpus();
-    if (instance.empty() || !host_.cables.empty() || to_itself_.size() != gpus.size() || gpus.size() % 2 != 0)
-      return;
-    for (std::size_t a = 0; a < gpus.size(); a += 2)
-      host_.join(gpus[a], gpus[a + 1], std::min(to_itself_[gpus[a]], to_itself_[gpus[a + 1]]));
+    if (instance.empty() || !host_.cables.empty() || to_itself_.empty() || gpus.size() % 2 != 0) return;
+    const auto listed_by = [&](int gpu) { return to_itself_.contains(gpu) ? to_itself_.at(gpu) : 0; };
+    for (std::size_t a = 0; a < gpus.size(); a += 2) {
+      const double one = listed_by(gpus[a]), other = listed_by(gpus[a + 1]), less = std::min(one, other);
+      if (less > 0) host_.join(gpus[a], gpus[a + 1], less);
+      if (one != other)
+        host_.parts[gpus[one < other ? a : a + 1]].odd =
+            fmt::format("has {:g} GB/s of NVLink, and its neighbour {:g}", less, std::max(one, other));
+    }
     host_.assumed.push_back(
         fmt::format("{} of GPUs to themselves are taken for bridges between neighbours, as {} has them",
                     counted(std::ssize(to_itself_), host_.cable_name), instance));
@@ -376,7 +385,7 @@ class NcclReader {
     if (several_ports_ > 0)
       host_.read.push_back(fmt::format("{} with several ports {} shown as one port of their sum",
                                        counted(several_ports_, "NIC"), several_ports_ == 1 ? "is" : "are"));
-    if (nics_without_speed_ > 0 && gpus_described_ > 0)
+    if (nics_without_speed_ > 0 && describes_gpus_)
       host_.assumed.push_back(fmt::format(
           "{} without a speed {} taken for {}", counted(nics_without_speed_, "NIC"),
           nics_without_speed_ == 1 ? "is" : "are",
@@ -399,6 +408,7 @@ class NcclReader {
 
   const XmlElement root_;
   const ImportOptions& choices_;
+  const bool describes_gpus_;  // or PCI alone
   Host host_ = {};
   std::map<std::string, std::vector<int>> ranks_of_ = {};  // by the bus of their GPU: parts
   std::vector<ListedLink> links_ = {};
@@ -408,7 +418,7 @@ class NcclReader {
   std::string odd_ = {};                   // of the PCI link, or NIC, that is read
   int nets_ = 0, nets_again_ = 0, shared_gpus_ = 0;
   std::map<std::string, int> ignored_ = {};
-  int gpus_ = 0, gpus_described_ = 0;
+  int gpus_ = 0;
   std::map<int, double> to_itself_ = {};                           // by GPU: GB/s
   std::map<double, int> assumed_speeds_ = {};                      // by GT/s
   std::map<std::string, std::vector<XmlElement>> to_nobody_ = {};  // by target

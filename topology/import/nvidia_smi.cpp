@@ -80,6 +80,9 @@ class SmiReader {
 
   Host read() {
     const std::size_t header = read_header();
+    for (std::size_t i = 0; i < header; ++i)
+      if (lines_[i].find("topo -mp") != std::string::npos)
+        fail(i + 1, "is of 'nvidia-smi topo -mp', which leaves NVLinks out", "give 'nvidia-smi topo -m'");
     for (std::size_t i = header + 1; i < lines_.size() && devices_.size() < names_.size(); ++i) read_row(i);
     if (devices_.size() < names_.size())
       fail(lines_.size(), fmt::format("has rows for {} of {} devices", devices_.size(), names_.size()),

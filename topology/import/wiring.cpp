@@ -170,10 +170,27 @@ class Simplifier {
                                      .dst = b.dst,
                                      .gbs = std::min(a.gbs, b.gbs),
                                      .alpha_us = a.alpha_us + b.alpha_us});
+      pass_nics_on(n, all[n]);
       there_[n] = false;
       ++contracted_;
     }
     return true;
+  }
+
+  // The names of NICs stay, at what they lead to.
+  void pass_nics_on(int n, const Ends& its) {
+    WiringNode& gone = wiring_.nodes[n];
+    if (gone.kind == NodeKind::Nic) gone.nics.insert(without_direction(gone.name));
+    for (const std::set<int>& ends : {its.from, its.to})
+      for (const int end : ends)
+        if (wiring_.nodes[end].kind != NodeKind::Network)
+          wiring_.nodes[end].nics.insert(gone.nics.begin(), gone.nics.end());
+  }
+
+  // What a NIC's nodes for paths out and in have in common.
+  static std::string without_direction(const std::string& name) {
+    const bool out = name.ends_with(" out");
+    return name.substr(0, name.size() - (out ? 4 : name.ends_with(" in") ? 3 : 0));
   }
 
   void say() {
@@ -203,7 +220,10 @@ class Simplifier {
                   .read = std::move(wiring_.read),
                   .assumed = std::move(wiring_.assumed)};
     for (std::size_t n = 0; n < wiring_.nodes.size(); ++n)
-      if (there_[n]) number[n] = result.add(wiring_.nodes[n].kind, std::move(wiring_.nodes[n].name));
+      if (there_[n]) {
+        number[n] = static_cast<int>(result.nodes.size());
+        result.nodes.push_back(std::move(wiring_.nodes[n]));
+      }
     for (WiringLine line : wiring_.lines) {
       line.src = number[line.src];
       line.dst = number[line.dst];

@@ -2,6 +2,7 @@
 // rates.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace chorale {
 struct WiringNode {
   enum class Kind { Gpu, Cpu, PciSwitch, NvSwitch, Nic, Network };
   Kind kind = Kind::Gpu;
-  std::string name = {};  // "gpu 3 (0000:89:00.0)"
+  std::string name = {};            // "gpu3 (0000:89:00.0)"
+  std::set<std::string> nics = {};  // that are a part of the links between it and the network
 };
 
 struct WiringLine {  // one direction
