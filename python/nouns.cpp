@@ -3,9 +3,6 @@
 // in their words.
 #include <chorale/chorale.h>
 
-#include <iomanip>
-#include <sstream>
-
 #include "bindings.h"
 
 namespace chorale {
@@ -15,13 +12,6 @@ namespace {
 py::object fraction(long long rounds, long long chunks) {
   if (chunks == 0 || rounds == kNoSchedule) return py::none();
   return py::module_::import("fractions").attr("Fraction")(rounds, chunks);
-}
-
-// Three digits.
-std::string rounded(double number) {
-  std::ostringstream text;
-  text << std::setprecision(3) << number;
-  return text.str();
 }
 
 py::object fraction(const Rate& rate) {
@@ -144,11 +134,7 @@ void bind_machines(py::module_& module) {
            py::arg("src"), py::arg("dst"), py::arg("bandwidth") = 1, py::arg("alpha_us") = Link{}.alpha_us,
            py::arg("beta_us_per_byte") = Link{}.beta_us_per_byte)
       .def(
-          "__eq__", [](const Link& a, const Link& b) { return a == b; }, py::is_operator())
-      .def("__repr__", [](const Link& link) {
-        return "Link(" + std::to_string(link.src) + ", " + std::to_string(link.dst) +
-               ", bandwidth=" + std::to_string(link.bandwidth) + ")";
-      });
+          "__eq__", [](const Link& a, const Link& b) { return a == b; }, py::is_operator());
   py::class_<SharedLimit> limit(
       module, "SharedLimit",
       "Links, by their numbers, that together move at most 'bandwidth' chunks per round.");
@@ -194,11 +180,7 @@ void bind_machines(py::module_& module) {
           "The machine with its switches, if the links are routes through them; otherwise the machine "
           "itself.")
       .def(
-          "__eq__", [](const Topology& a, const Topology& b) { return a == b; }, py::is_operator())
-      .def("__repr__", [](const Topology& topology) {
-        return "<Topology '" + topology.name + "': " + std::to_string(topology.ranks) + " ranks, " +
-               std::to_string(topology.links.size()) + " links>";
-      });
+          "__eq__", [](const Topology& a, const Topology& b) { return a == b; }, py::is_operator());
   py::class_<Hierarchy>(module, "Hierarchy", "A machine with levels, on which parallel axes are placed.")
       .def_static(
           "from_json",
@@ -213,10 +195,7 @@ void bind_machines(py::module_& module) {
                                  levels.emplace_back(level.name, level.fan_out);
                                return levels;
                              })
-      .def_property_readonly("devices", [](const Hierarchy& hierarchy) { return devices(hierarchy); })
-      .def("__repr__", [](const Hierarchy& hierarchy) {
-        return "<Hierarchy '" + hierarchy.name + "': " + std::to_string(devices(hierarchy)) + " devices>";
-      });
+      .def_property_readonly("devices", [](const Hierarchy& hierarchy) { return devices(hierarchy); });
 }
 
 // Made from JSON only, or by name (collective() in python/calls.cpp). The number of ranks is not a field
@@ -245,10 +224,7 @@ void bind_collectives(py::module_& module) {
           [](const Collective& collective, Rank rank) { return output_chunks(collective, rank); },
           py::arg("rank"), "Chunks of the rank's output buffer.")
       .def(
-          "__eq__", [](const Collective& a, const Collective& b) { return a == b; }, py::is_operator())
-      .def("__repr__", [](const Collective& collective) {
-        return "<Collective " + name_of(collective) + " of " + std::to_string(collective.ranks) + " ranks>";
-      });
+          "__eq__", [](const Collective& a, const Collective& b) { return a == b; }, py::is_operator());
 }
 
 // Points and claims cannot be made in Python: they come with a result. A schedule is copied at each
@@ -257,11 +233,7 @@ void bind_points(py::module_& module) {
   py::class_<Send>(module, "Send", "A chunk over a link; with 'reduce' the receiver adds it to its own.")
       .def_readonly("chunk", &Send::chunk)
       .def_readonly("link", &Send::link)
-      .def_readonly("reduce", &Send::reduce)
-      .def("__repr__", [](const Send& send) {
-        return "Send(chunk=" + std::to_string(send.chunk) + ", link=" + std::to_string(send.link) +
-               (send.reduce ? ", reduce=True)" : ")");
-      });
+      .def_readonly("reduce", &Send::reduce);
   py::class_<Step>(module, "Step", "Sends that are in transit together, and the rounds that they take.")
       .def_readonly("rounds", &Step::rounds)
       .def_readonly("sends", &Step::sends);
@@ -273,28 +245,10 @@ void bind_points(py::module_& module) {
           "rate", [](const Point& point) { return fraction(point.cost.rounds, point.cost.chunks); },
           "Rounds per chunk.")
       .def_readonly("collective", &Point::collective)
-      .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
-      .def("__repr__", [](const Point& point) {
-        return "<Point: " + std::to_string(point.cost.steps) + " steps, " +
-               std::to_string(point.cost.rounds) + " rounds, " + std::to_string(point.cost.chunks) +
-               " chunks" + (point.proven ? ", proven>" : ">");
-      });
+      .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; });
   py::class_<Claim> claim(module, "Claim",
                           "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.");
   bind_fields(claim);
-  claim.def("__repr__", [](const Claim& claim) {
-    const auto number = [](int value, const char* none) {
-      return value == INT_MAX ? std::string(none) : std::to_string(value);
-    };
-    // A claim about any chunk count states rounds per `chunks` chunks.
-    const bool rate = claim.any_chunks && claim.rounds != kNoSchedule;
-    return "<Claim: " + name_of(claim.collective) + ", " +
-           (claim.any_chunks ? "any" : std::to_string(claim.chunks)) +
-           " chunks, steps <= " + number(claim.steps, "any") +
-           ": rounds >= " + number(claim.rounds, "impossible") +
-           (rate ? " per " + std::to_string(claim.chunks) + " chunks" : "") + " by " +
-           kind_of(claim.certificate) + ">";
-  });
 }
 
 // Results cannot be made in Python but from JSON: their schedules are verified as they are read.
@@ -309,28 +263,15 @@ void bind_results(py::module_& module) {
   py::class_<Result> result(module, "Result",
                             "Algorithms for a machine and a collective, with the claims that prove them.");
   bind_fields(result);
+  const auto others = py::call_guard<py::gil_scoped_release>();
   result
-      .def_static(
-          "from_json",
-          [](const std::string& text, const std::string& name) {
-            py::gil_scoped_release others;
-            return sound_result(text, name);
-          },
-          py::arg("text"), py::arg("name") = "result",
-          "Reads a result. Every schedule is verified; claims are believed: check() them.")
+      .def_static("from_json", &sound_result, others, py::arg("text"), py::arg("name") = "result",
+                  "Reads a result. Every schedule is verified; claims are believed: check() them.")
       .def(
-          "to_json",
-          [](const Result& result) {
-            py::gil_scoped_release others;
-            return to_json(result);
-          },
+          "to_json", [](const Result& result) { return to_json(result); }, others,
           "What 'chorale frontier --json' writes.")
       .def(
-          "to_page",
-          [](const Result& result) {
-            py::gil_scoped_release others;
-            return to_page(result);
-          },
+          "to_page", [](const Result& result) { return to_page(result); }, others,
           "What 'chorale show --html' writes.")
       .def_property_readonly("_report",
                              [](const Result& result) {
@@ -359,27 +300,13 @@ void bind_results(py::module_& module) {
           },
           "By point, its certificate in words.")
       .def(
-          "__eq__", [](const Result& a, const Result& b) { return a == b; }, py::is_operator())
-      .def("__repr__", [](const Result& result) {
-        return "<Result: " + result.topology.name + ", " + name_of(result.collective) + ", " +
-               std::to_string(result.points.size()) + " points" + (result.complete ? ", complete>" : ">");
-      });
+          "__eq__", [](const Result& a, const Result& b) { return a == b; }, py::is_operator());
   py::class_<SizeRow> size(module, "SizeRow", "What is fastest for messages of that size.");
   bind_fields(size);
   py::class_<SimulatedRow> simulated(module, "SimulatedRow", "A time by SimGrid beside what is predicted.");
   bind_fields(simulated);
-  size.def("__repr__", [](const SizeRow& row) {
-    return "<SizeRow: " + std::to_string(row.message_bytes) + " bytes, point " + std::to_string(row.point) +
-           ", " + rounded(row.us) + " us, busbw " + rounded(row.busbw_gbs) + " GB/s>";
-  });
   py::class_<Bounds> known(module, "Bounds", "What no schedule can beat.", py::dynamic_attr());
   bind_fields(known);
-  known.def("__repr__", [](const Bounds& known) {
-    return "<Bounds: " + std::to_string(known.steps) + " steps or more, " +
-           (known.rate.rounds == 0 ? std::string("no bound on the rate>")
-                                   : std::to_string(known.rate.rounds) + "/" +
-                                         std::to_string(known.rate.chunks) + " rounds per chunk or more>");
-  });
   py::class_<CheckReport>(module, "CheckReport", "What a check accepted, and every fault.")
       .def_property_readonly("faults",
                              [](const CheckReport& report) {
@@ -390,13 +317,6 @@ void bind_results(py::module_& module) {
       .def_property_readonly(
           "ok", [](const CheckReport& report) { return report.faults.empty(); },
           "True if there is no fault; 'undecided' has what was left open.")
-      .def("__repr__",
-           [](const CheckReport& report) {
-             return "<CheckReport: " + std::to_string(report.faults.size()) + " faults; " +
-                    std::to_string(report.schedules) + " schedules, " + std::to_string(report.bounds) +
-                    " bounds, " + std::to_string(report.refutations) + " refutations accepted, " +
-                    std::to_string(report.undecided) + " undecided>";
-           })
       .def_readonly("schedules", &CheckReport::schedules)
       .def_readonly("bounds", &CheckReport::bounds)
       .def_readonly("refutations", &CheckReport::refutations)
@@ -405,10 +325,6 @@ void bind_results(py::module_& module) {
   py::class_<RunRow> run(module, "RunRow",
                          "Times of a size, type and operation, and how many elements were wrong.");
   bind_fields(run);
-  run.def("__repr__", [](const RunRow& row) {
-    return "<RunRow: " + std::to_string(row.buffer_bytes) + " bytes, " + to_string(row.type) + ", " +
-           rounded(row.median_us) + " us, " + std::to_string(row.wrong) + " wrong>";
-  });
   py::class_<SolverReport>(module, "SolverReport",
                            "What a solver was asked for a ranking, and what it has shown.")
       .def_readonly("strategies", &SolverReport::strategies)
@@ -416,11 +332,7 @@ void bind_results(py::module_& module) {
       .def_readonly("conflicts", &SolverReport::conflicts)
       .def_readonly("seconds", &SolverReport::seconds)
       .def_readonly("complete", &SolverReport::complete)
-      .def_readonly("nothing_longer", &SolverReport::nothing_longer)
-      .def("__repr__", [](const SolverReport& report) {
-        return "<SolverReport: " + std::to_string(report.strategies) + " strategies, " +
-               std::to_string(report.calls) + " calls" + (report.complete ? "" : ", cut short") + ">";
-      });
+      .def_readonly("nothing_longer", &SolverReport::nothing_longer);
   py::class_<Ranking>(module, "Ranking", "Placements of a job's axes, best first, with their strategies.")
       .def(
           "to_json", [](const Ranking& ranking) { return to_json(ranking); },
@@ -435,13 +347,7 @@ void bind_results(py::module_& module) {
       .def_readonly("engine", &Ranking::engine)
       .def_readonly("solver", &Ranking::solver)
       .def_property_readonly("sentences", [](const Ranking& ranking) { return sentences(ranking); })
-      .def_property_readonly("_report", [](const Ranking& ranking) { return to_json(report_of(ranking)); })
-      .def("__repr__", [](const Ranking& ranking) {
-        std::string best = "none";
-        if (!ranking.best.empty()) best = to_text(ranking.best.front().matrix);
-        return "<Ranking: " + ranking.hierarchy.name + ", " + std::to_string(ranking.priced) + " of " +
-               std::to_string(ranking.matrices) + " placements priced; best " + best + ">";
-      });
+      .def_property_readonly("_report", [](const Ranking& ranking) { return to_json(report_of(ranking)); });
   py::class_<Progress> progress(module, "Progress", "What a search is doing.");
   bind_fields(progress);
 }

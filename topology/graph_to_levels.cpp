@@ -159,7 +159,10 @@ class RateReader {
     for (int j = std::ssize(hierarchy_.levels) - 1; j > 0; --j)
       if (!choose_exit(j)) return false;
     for (int j = 0; j < std::ssize(hierarchy_.levels); ++j)
-      if (!choose_detour(j) || !choose_uplink(j)) return false;
+      if ((link(j).detour && !choose_children(*link(j).detour, level(j).fan_out, {j, Kind::Detour, 0})) ||
+          (link(j).host &&
+           !choose_children(link(j).host->uplink, link(j).host->socket.children, {j, Kind::HostUp, 0})))
+        return false;
     read_parts();
     for (std::size_t j = 0; j < hierarchy_.levels.size(); ++j) fill_in(static_cast<int>(j));
     return true;
@@ -203,38 +206,20 @@ class RateReader {
     if (link(j).host) return true;
     if (!(own_exits_ >> j & 1) && link(j).shape == Shape::Switch && limit_of({j, Kind::PortOut, 0}))
       return true;
-    for (int children = 1; children <= level(j).fan_out; ++children) {
-      if (level(j).fan_out % children != 0) continue;
-      link(j).exit = SharedPath{.children = children};
-      if (!take()) return false;
-      if (limit_of({j, Kind::ExitOut, 0})) return true;
-    }
-    link(j).exit = link(j).shape == Shape::Switch ? std::optional(SharedPath{}) : std::nullopt;
+    if (!choose_children(link(j).exit.emplace(), level(j).fan_out, {j, Kind::ExitOut, 0})) return false;
+    if (link(j).shape == Shape::Switch || limit_of({j, Kind::ExitOut, 0})) return true;
+    link(j).exit.reset();
     return take();
   }
 
-  // As an exit is chosen: the number of children whose links some limit is over, or 1.
-  bool choose_detour(int j) {
-    if (!link(j).detour) return true;
-    for (int children = 1; children <= level(j).fan_out; ++children) {
-      if (level(j).fan_out % children != 0) continue;
-      link(j).detour->children = children;
+  // How many of the children share the path: such that some limit is over just its links, or one.
+  bool choose_children(SharedPath& path, int children, const LevelPart& first) {
+    for (path.children = 1; path.children <= children; ++path.children) {
+      if (children % path.children != 0) continue;
       if (!take()) return false;
-      if (limit_of({j, Kind::Detour, 0})) return true;
+      if (limit_of(first)) return true;
     }
-    link(j).detour->children = 1;
-    return take();
-  }
-
-  bool choose_uplink(int j) {
-    if (!link(j).host) return true;
-    for (int children = 1; children <= link(j).host->socket.children; ++children) {
-      if (link(j).host->socket.children % children != 0) continue;
-      link(j).host->uplink.children = children;
-      if (!take()) return false;
-      if (limit_of({j, Kind::HostUp, 0})) return true;
-    }
-    link(j).host->uplink.children = 1;
+    path.children = 1;
     return take();
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import numbers
 from typing import Any, Dict, List, Optional, Union
 
 from chorale import _chorale, calls, plots
@@ -19,6 +20,36 @@ def _frame(page: str) -> str:
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 720px; '
         f'border: 0" '
         'title="chorale"></iframe>')
+
+
+# By noun: names and annotations of its rows (ir/fields.h); and of nouns without rows.
+_FIELDS: Dict[str, Dict[str, str]] = getattr(_chorale, "_fields")
+_FURTHER_FIELDS = {
+    "CheckReport": ("ok", "schedules", "bounds", "refutations", "undecided"),
+    "Hierarchy": ("name", "devices"),
+    "Ranking": ("matrices", "priced", "seconds"),
+    "Send": ("chunk", "link", "reduce"),
+    "SolverReport": ("strategies", "calls", "complete"),
+    "Step": ("rounds",)
+}
+_LONGEST_TEXT = 40
+
+
+def noun_repr(self: Any) -> str:
+    """Fields that are numbers, names or texts: 'Point(steps=2, rounds=3, ...)'. Of a machine or a
+    collective its name; lists are left out, since making one may take long."""
+    noun = type(self).__name__
+    known = _FIELDS.get(noun, {})
+    shown = []
+    for name in known or _FURTHER_FIELDS[noun]:
+        if "List[" in known.get(name, ""):
+            continue
+        value = getattr(self, name)
+        value = getattr(value, "name", value)
+        if value is None or isinstance(value, (numbers.Number, str)):
+            text = f"{value:.3g}" if isinstance(value, float) else str(value)
+            shown.append(f"{name}={text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + '...'}")
+    return f"{noun}({', '.join(shown)})"
 
 
 def _repr_html_(self: Any) -> str:
@@ -117,6 +148,8 @@ def files(self: Ranking) -> calls.Compiled:
     return calls.Compiled("", {**emitted, **written(emitted["groups.json"])})
 
 
+for _name in (*_FIELDS, *_FURTHER_FIELDS):
+    setattr(getattr(_chorale, _name), "__repr__", noun_repr)
 for _method in (_repr_html_, best, by_size, to_dataframe, plot):
     setattr(Result, _method.__name__, _method)
 for _name in ("run", "measure", "compile", "simulate", "check"):
