@@ -160,6 +160,11 @@ Report report_of(const std::vector<CatalogueEntry>& machines) {
 
 namespace {
 
+std::string shape_in_words(const LinkModel& link) {
+  return std::string(name_in<LinkModel::Shape>(kShapes, link.shape)) + (link.rails ? " on rails" : "") +
+         (link.switch_gain > 0 ? fmt::format(" that copies and adds, {:.3g} times", link.switch_gain) : "");
+}
+
 std::string path_in_words(const std::optional<SharedPath>& path) {
   if (!path) return "-";
   return path->children == 1 ? fmt::format("{:.6g}", path->bandwidth_gbs)
@@ -180,9 +185,9 @@ Report report_of(const Hierarchy& hierarchy) {
   for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
     const Level& level = hierarchy.levels[j];
     const LinkModel& link = level.link;
-    table.rows.push_back({level.name, fmt::format("{}", level.fan_out),
-                          name_in<LinkModel::Shape>(kShapes, link.shape), fmt::format("{}", link.ports),
-                          fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
+    table.rows.push_back({level.name, fmt::format("{}", level.fan_out), shape_in_words(link),
+                          fmt::format("{}", link.ports), fmt::format("{:.6g}", link.bandwidth_gbs),
+                          fmt::format("{:.6g}", link.latency_us),
                           link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-",
                           path_in_words(link.exit), path_in_words(link.detour)});
     if (link.host)

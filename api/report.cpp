@@ -23,6 +23,7 @@
 #include "pareto/optimality.h"
 #include "pareto/strongest_bounds.h"
 #include "topology/switches.h"
+#include "topology/text.h"
 
 namespace chorale {
 namespace {
@@ -347,8 +348,12 @@ std::string to_page(const Ranking& ranking) {
                      ranking.hierarchy.name + " placement of " + joined(axes, " x ") + " - Chorale", data);
 }
 
-std::string to_page(const Topology& topology, const std::atomic<bool>* stop) {
-  return machine_html(flatten(topology), DrawingWork(stop));
+std::string to_page(const Topology& topology) {
+  return to_page(topology, report_of(topology));
+}
+
+std::string to_page(const Topology& topology, const Report& report, const std::atomic<bool>* stop) {
+  return machine_html(flatten(topology), report, DrawingWork(stop));
 }
 
 // Times of points by cost, a hash of the schedule, and size: a search asks for the same points again and

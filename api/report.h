@@ -123,8 +123,10 @@ std::string to_page(const Result&, const BestSizes&, const Report&, const std::a
 std::string to_page(const Report&);
 std::string to_json(const Report&);  // its fields
 std::string to_page(const Ranking&);
-// The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
-std::string to_page(const Topology&, const std::atomic<bool>* stop = nullptr);
+// The machine alone, drawn, after its report (topology/text.h); of switches, the paths through them (flatten,
+// topology/switches.h).
+std::string to_page(const Topology&);
+std::string to_page(const Topology&, const Report&, const std::atomic<bool>* stop = nullptr);
 
 // How long points take at some sizes (point_us, cost/event_time.h): each is simulated once, and any thread
 // may ask.

@@ -16,7 +16,7 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "library/select.h"
@@ -153,15 +153,13 @@ void append(std::vector<std::string>& cells, const RunRow& half, bool checked) {
   cells.push_back(checked ? std::to_string(half.wrong) : "N/A");
 }
 
-// The members of a half of a line; "wrong" and "agrees" are null where nothing was checked.
-std::string json(const RunRow& half, bool checked) {
-  return fmt::format(
-      R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{},"agrees":{})",
-      half.median_us, half.min_us, half.max_us, half.algbw, half.busbw,
-      checked ? std::to_string(half.wrong) : "null",
-      !checked      ? "null"
-      : half.agrees ? "true"
-                    : "false");
+// What one mode took; "wrong" and "agrees" are null where nothing was checked. The others come first.
+template <typename... Others>
+JsonText half_json(const RunRow& half, bool checked, const Others&... others) {
+  return json_object(others..., "time_us", half.median_us, "min_us", half.min_us, "max_us", half.max_us,
+                     "algbw_gbs", half.algbw, "busbw_gbs", half.busbw, "wrong",
+                     checked ? std::optional(half.wrong) : std::nullopt, "agrees",
+                     checked ? std::optional(half.agrees) : std::nullopt);
 }
 
 // Out of place, and in place where that was measured.
@@ -212,18 +210,15 @@ std::string bench_text(const std::vector<BenchLine>& lines, const Collective& co
 
 std::string json_of(const std::vector<BenchLine>& lines, const Collective& collective,
                     const BenchCommand& command) {
-  std::string text = fmt::format(
-      "{{\n\"chorale_bench\": 1,\n\"collective\": \"{}\",\n\"ranks\": {},\n\"iterations\": {},\n\"rows\": "
-      "[\n",
-      name_of(collective), collective.ranks, command.options.iterations);
+  const bool checked = command.options.check;
+  std::vector<JsonText> rows;
   for (const BenchLine& line : lines)
-    text += fmt::format(
-        R"({{"algorithm":{},"point":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{}}}{})",
-        quoted(line.algorithm), line.point ? std::to_string(*line.point) : "null", line.bytes, line.count,
-        to_string(line.type), line.redop, collective.root, json(line.apart, command.options.check),
-        command.in_place ? "{" + json(line.in_place, command.options.check) + "}" : "null",
-        &line == &lines.back() ? "\n" : ",\n");
-  return text + "]\n}\n";
+    rows.push_back(half_json(
+        line.apart, checked, "algorithm", line.algorithm, "point", line.point, "size", line.bytes, "count",
+        line.count, "type", to_string(line.type), "redop", line.redop, "root", collective.root, "in_place",
+        command.in_place ? std::optional(half_json(line.in_place, checked)) : std::nullopt));
+  return json_file("chorale_bench", 1, "collective", name_of(collective), "ranks", collective.ranks,
+                   "iterations", command.options.iterations, "rows", rows);
 }
 
 Outcome bench(const BenchCommand& command, MpiSession& session) {

@@ -35,20 +35,29 @@ struct CheckCommand {
   PbFormat pb_format = PbFormat::V2_0;
   std::int64_t conflicts = -1;
   std::int64_t plain_conflicts = PlainEffort{}.conflicts;
-  std::string json = {};
+  std::string json = {}, html = {};
   bool all = false;  // list every fault
 };
 namespace {
 
-// The first fault is the error, unless all are listed or a file has them: a file that is wrong once may be
-// wrong in every row.
-std::string listed_faults(const CheckCommand& command, const std::vector<Fault>& faults) {
-  std::string text;
-  for (const Fault& fault : faults) text += fmt::format("{}: {}\n", command.file, fault.words);
-  if (faults.empty() || command.all || !command.json.empty()) return text;
+// Every fault, then what was checked. The first fault is the error, unless all are listed or a file has them:
+// a file that is wrong once may be wrong in every row.
+template <typename Checked>
+Outcome outcome_of(const CheckCommand& command, const Checked& checked, std::string what, Stopped stopped,
+                   int code) {
+  const std::vector<Fault>& faults = checked.faults;
   const auto more = static_cast<long long>(faults.size()) - 1;
-  throw InputError(command.file, faults.front().words,
-                   more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
+  if (!faults.empty() && !command.all && command.json.empty() && command.html.empty())
+    throw InputError(command.file, faults.front().words,
+                     more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
+  Report report{.title = "check of " + command.file};
+  for (const Fault& fault : faults) report.sentences.push_back(command.file + ": " + fault.words);
+  if (stopped != Stopped::No) what += "; not all was checked (" + name_of(stopped) + ")";
+  report.sentences.push_back(std::move(what));
+  Outcome outcome = reported(report, command.html);
+  outcome.exit_code = faults.empty() ? code : kBadInput;
+  if (!command.json.empty()) deliver(command.json, to_json(checked), outcome);
+  return outcome;
 }
 
 // Statements about all matrices that were examined.
@@ -66,19 +75,13 @@ std::string beyond_the_list(const Ranking& ranking, const RankingReport& report)
 
 Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
                    Stopped stopped) {
-  std::string text = listed_faults(command, report.faults);
-  text += fmt::format("{} and {} verified and priced again", counted(report.placements, "placement"),
-                      counted(report.strategies, "strategy", "strategies"));
-  if (stopped != Stopped::No)
-    text += "; not all was checked (" + name_of(stopped) + ")";
-  else if (report.faults.empty())
-    text += beyond_the_list(ranking, report);
+  std::string what =
+      fmt::format("{} and {} verified and priced again", counted(report.placements, "placement"),
+                  counted(report.strategies, "strategy", "strategies"));
   if (ranking.size_choices.all > 0 && report.faults.empty())
-    text += "; other sizes were not, their template is not in the file";
-  text += "\n";
-  Outcome outcome{.exit_code = report.faults.empty() ? exit_code_of(stopped) : kBadInput, .text = text};
-  if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
-  return outcome;
+    what += "; other sizes were not, their template is not in the file";
+  if (stopped == Stopped::No && report.faults.empty()) what += beyond_the_list(ranking, report);
+  return outcome_of(command, report, what, stopped, exit_code_of(stopped));
 }
 
 // Listed placements are verified and priced first; then all matrices are priced again, which shows that none
@@ -104,31 +107,22 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
   return outcome_of(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
 }
 
-// `stopped`: why not all was checked, if so.
+// `under`: what is proven holds for machines whose switches multicast or reduce alone.
 Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
                    const std::string& under, Stopped stopped) {
-  std::string text = listed_faults(command, report.faults);
-  text += fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
-                      counted(report.schedules, "schedule"), listed, counted(report.bounds, "bound"),
-                      counted(report.refutations, "refutation"));
+  std::string what = fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
+                                 counted(report.schedules, "schedule"), listed,
+                                 counted(report.bounds, "bound"), counted(report.refutations, "refutation"));
   if (const int others = report.refutations - report.plain; report.plain > 0)
-    text += others == 0
+    what += others == 0
                 ? " (by the plain formula)"
                 : fmt::format(" ({} by the plain formula, {} by the search's alone)", report.plain, others);
   else if (others > 0)
-    text += " (by the search's formula alone)";
+    what += " (by the search's formula alone)";
   if (report.undecided > 0)
-    text += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
-  if (stopped != Stopped::No) text += "; not all was checked (" + name_of(stopped) + ")";
-  // Bounds of machines whose switches multicast or reduce hold for such machines alone.
-  text += under + "\n";
-  Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
-                               : stopped != Stopped::No ? exit_code_of(stopped)
-                               : report.undecided > 0   ? kUndecided
-                                                        : kFound,
-                  .text = text};
-  if (!command.json.empty()) deliver(command.json, to_json(report), outcome);
-  return outcome;
+    what += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
+  const int code = stopped == Stopped::No && report.undecided > 0 ? kUndecided : exit_code_of(stopped);
+  return outcome_of(command, report, what + under, stopped, code);
 }
 
 }  // namespace
@@ -209,6 +203,7 @@ void check_options(CLI::App& app, Invocation& parsed) {
   limits(sub, parsed.limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
   file_to_write(sub, "--json", options->json, "Write what was checked there, and every fault");
+  file_to_write(sub, "--html", options->html, kReportPage);
 }
 
 // All that takes long (times by size, the page) is made before anything is written. When a limit strikes, the

@@ -136,18 +136,18 @@ namespace {
 
 // Which of a machine's routes the search uses where there are too many for all (topology/switches.h). Fewer
 // routes may cost schedules, and never make a bound wrong: bounds are over all of them.
-std::string ways_in_words(const Topology& topology) {
+std::string routes_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
   const ChosenRoutes taken = routes_of(topology);
   const auto chosen = [&](const std::string& which) {
-    return fmt::format("routes through its switches: {} of too many, {}; bounds are over all routes\n",
+    return fmt::format("routes through its switches: {} of too many, {}; bounds are over all routes",
                        taken.routes.size(), which);
   };
   switch (taken.choice) {
     case RouteChoice::All:
       return "";
     case RouteChoice::None:
-      return "routes through its switches: too many to be chosen from; commands that need them refuse it\n";
+      return "routes through its switches: too many to be chosen from; commands that need them refuse it";
     case RouteChoice::Shortest:
       return chosen("the shortest between each two ranks");
     case RouteChoice::OneEach:
@@ -162,6 +162,21 @@ std::string ways_in_words(const Topology& topology) {
   return "";
 }
 
+Report report_of(const Topology& topology, const Levels& levels) {
+  Report report = report_of(topology);
+  if (std::string routes = routes_in_words(topology); !routes.empty())
+    report.sentences.push_back(std::move(routes));
+  if (!levels.hierarchy) {
+    report.sentences.push_back("no levels: it " + levels.why_none);
+    return report;
+  }
+  if (levels.by_cuts)
+    report.sentences.emplace_back("its levels are by the cuts between equal units, a summary of its links");
+  report.tables.push_back(report_of(*levels.hierarchy).tables.front());
+  report.tables.back().title = "Levels, from the outermost in; rates in GB/s, latencies in us";
+  return report;
+}
+
 // {"levels": [{"level": "all", "groups": [[ranks]], "machines": {"16": machine}}, ...]}: all ranks, then each
 // level by its name; of each number of ranks that its groups have the first group as a machine of its own.
 std::string levels_as_json(const std::string& spec_or_file, const MachineChanges& changes) {
@@ -172,19 +187,16 @@ std::string levels_as_json(const std::string& spec_or_file, const MachineChanges
   if (const std::optional<Nesting> nested = nesting_if_any(spec_or_file, changes))
     for (int level = 0; level < std::ssize(nested->names); ++level)
       levels.emplace_back(nested->names[level], groups_at(*nested, {level}));
-  std::vector<std::string> texts;
+  std::vector<JsonText> texts;
   for (const auto& [name, groups] : levels) {
-    std::vector<std::string> lists;
     std::map<std::size_t, std::string> machines;
-    for (const RankGroup& group : groups) {
-      lists.push_back(list(group));
+    for (const RankGroup& group : groups)
       if (std::string& one = machines[group.size()]; one.empty())
         one = fmt::format("\"{}\":{}", group.size(), to_json(group_of(whole, name, group)));
-    }
-    texts.push_back(fmt::format("{{\"level\":{},\"groups\":[{}],\"machines\":{{{}}}}}", quoted(name),
-                                fmt::join(lists, ","), fmt::join(machines | std::views::values, ",")));
+    const JsonText first{fmt::format("{{{}}}", fmt::join(machines | std::views::values, ","))};
+    texts.push_back(json_object("level", name, "groups", groups, "machines", first));
   }
-  return fmt::format("{{\"levels\": {}}}\n", lines(texts, ""));
+  return json_file("levels", texts);
 }
 
 }  // namespace
@@ -194,8 +206,9 @@ std::string levels_as_json(const std::string& spec_or_file, const MachineChanges
 Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
+  const Report report = report_of(topology, levels);
   Outcome outcome;
-  if (!command.html.empty()) deliver(command.html, to_page(topology, supervisor.stop()), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(topology, report, supervisor.stop()), outcome);
   switch (command.form) {
     case TopologyCommand::Form::Dot:
       outcome.document = to_dot(topology, levels.hierarchy ? &*levels.hierarchy : nullptr);
@@ -207,7 +220,7 @@ Outcome perform(const TopologyCommand& command, Supervisor& supervisor) {
       outcome.document = levels_as_json(command.name, command.changes);
       break;
     case TopologyCommand::Form::Text:
-      outcome.text = describe(topology) + ways_in_words(topology) + describe(levels);
+      outcome.text = text_of(report);
       break;
   }
   return outcome;

@@ -125,11 +125,11 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
 
 Outcome outcome_of(const TuneCommand& command, const Workload& workload, const TuneResult& result,
                    Stopped stopped) {
-  Outcome outcome{.exit_code = result.end == TuneEnd::Complete ? kFound
-                               : stopped != Stopped::No        ? exit_code_of(stopped)
-                                                               : kUndecided,
-                  .text = to_text(result, command.top),
-                  .errors = failures(result)};
+  Outcome outcome = reported(report_of(result, command.top));
+  outcome.exit_code = result.end == TuneEnd::Complete ? kFound
+                      : stopped != Stopped::No        ? exit_code_of(stopped)
+                                                      : kUndecided;
+  outcome.errors = failures(result);
   // After the limits: a schedule that computes something else is worse than a search that was cut.
   if (!outcome.errors.empty()) outcome.exit_code = kWrongData;
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);

@@ -352,12 +352,13 @@ std::string to_html(const Result& result, const PageNotes& notes, DrawingWork wo
                      data.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 
-std::string machine_html(const Topology& machine, DrawingWork work) {
+std::string machine_html(const Topology& machine, const Report& report, DrawingWork work) {
   const std::string switches = in_words(abilities_of(machine));
   const json data = {{"topology", machine_of(machine, work).data},
                      {"collective", ""},
                      {"summary", switches.empty() ? "" : "Its switches " + switches + "."},
                      {"bound", {0, 1}},
+                     {"report", data_of(report)},
                      {"point_count", 0},
                      {"points", json::array()}};
   return filled_page(Page::Result, clipped(machine.name, kMaxNameBytes) + " - Chorale",

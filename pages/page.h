@@ -58,7 +58,7 @@ std::string page_title(const Result&);
 // Requires schedules that obey the limits of the topology.
 std::string to_html(const Result&, const PageNotes& = {}, DrawingWork = DrawingWork());
 
-// The machine alone, drawn. Requires a topology without switches (flattened).
-std::string machine_html(const Topology&, DrawingWork = DrawingWork());
+// The machine alone, drawn, and its report. Requires a topology without switches (flattened).
+std::string machine_html(const Topology&, const Report&, DrawingWork = DrawingWork());
 
 }  // namespace chorale

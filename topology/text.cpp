@@ -14,26 +14,6 @@
 namespace chorale {
 namespace {
 
-// "on a switch, 8 ports of 50 GB/s, 5 us, on rails, out of it 56 GB/s for 2": what is usual is left out.
-std::string level_in_words(const Level& level) {
-  const LinkModel& link = level.link;
-  std::string text =
-      fmt::format("{} {}", link.shape == LinkModel::Shape::Ring ? "in a ring," : "on a switch,",
-                  link.ports == 1 ? "" : fmt::format("{} ports of ", link.ports));
-  text += fmt::format("{:.6g} GB/s, {} us", link.bandwidth_gbs, link.latency_us);
-  if (link.stream_gbs > 0) text += fmt::format(", a stream {:.6g} GB/s", link.stream_gbs);
-  if (link.rails) text += ", on rails";
-  if (link.switch_gain > 0) text += fmt::format(", copies and adds ({:.3g} times)", link.switch_gain);
-  const auto path = [&](const char* what, const std::optional<SharedPath>& shared) {
-    if (shared)
-      text += fmt::format(", {} {:.6g} GB/s{}", what, shared->bandwidth_gbs,
-                          shared->children > 1 ? fmt::format(" for {}", shared->children) : "");
-  };
-  path("out of it", link.exit);
-  path("detour", link.detour);
-  return text;
-}
-
 std::string also(const char* before, const Abilities& abilities) {
   return abilities.any() ? before + in_words(abilities) : "";
 }
@@ -84,49 +64,48 @@ std::optional<int> diameter(const Topology& t, const std::vector<std::vector<Lin
 
 }  // namespace
 
-std::string describe(const Levels& levels) {
-  if (!levels.hierarchy) return "no levels: it " + levels.why_none + "\n";
-  std::string text = levels.by_cuts ? "levels, by the cuts between equal units, from the outermost in:\n"
-                                    : "levels, from the outermost in:\n";
-  for (const Level& level : levels.hierarchy->levels)
-    text += fmt::format("  {:>8}: {} {}\n", level.name, level.fan_out, level_in_words(level));
-  return text;
-}
-
 std::string name_of(const Topology& t, Node n) {
   return n < t.ranks ? std::to_string(n) : fmt::format("switch{}", n - t.ranks);
 }
 
-std::string describe(const Topology& t) {
+// Sums of bandwidths are in chunks per round; of several links between the same two nodes each is listed.
+Report report_of(const Topology& t) {
   const std::vector<std::vector<LinkId>> out_of = links_out(t);
   const std::optional<int> hops = diameter(t, out_of);
-  std::string text = fmt::format(
-      "{}: {}, {}, {}, {}; {}\n", t.name, counted(t.ranks, "rank"), counted(t.switches, "switch", "switches"),
-      counted(std::ssize(t.links), "link"), counted(std::ssize(t.limits), "shared limit"),
-      hops ? "diameter " + counted(*hops, "hop") : "NOT connected");
-  text += fmt::format("{}alpha {} us per step, beta {} us per byte of a round\n",
-                      t.call_us > 0 ? fmt::format("a call costs {} us, ", t.call_us) : "", step_alpha_us(t),
-                      round_beta_us_per_byte(t));
-  // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
+  Report report{.title = t.name};
+  ReportTable nodes{
+      .title = fmt::format("{}: {}, {}, {}, {}; {}", t.name, counted(t.ranks, "rank"),
+                           counted(t.switches, "switch", "switches"), counted(std::ssize(t.links), "link"),
+                           counted(std::ssize(t.limits), "shared limit"),
+                           hops ? "diameter " + counted(*hops, "hop") : "NOT connected"),
+      .rows = {{"node", "out", "in", "links to"}},
+      .kinds = "lrrl"};
   std::vector<long long> in(t.ranks + t.switches, 0);
   for (const Link& link : t.links) in[link.dst] += link.bandwidth;
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
     long long out = 0;
-    std::string to;
+    std::vector<std::string> to;
     for (const LinkId id : out_of[n]) {
       const Link& l = t.links[id];
       out += l.bandwidth;
-      to +=
-          fmt::format(" {}{}", name_of(t, l.dst), l.bandwidth == 1 ? "" : fmt::format("(x{})", l.bandwidth));
+      to.push_back(name_of(t, l.dst) + (l.bandwidth == 1 ? "" : fmt::format("(x{})", l.bandwidth)));
     }
-    text += fmt::format("  {:>8}: out {:>3}, in {:>3}; to{}{}\n", name_of(t, n), out, in[n], to,
-                        n < t.ranks || t.abilities.empty() ? "" : also("; may ", t.abilities[n - t.ranks]));
+    const Abilities able = n < t.ranks || t.abilities.empty() ? Abilities() : t.abilities[n - t.ranks];
+    nodes.rows.push_back(
+        {name_of(t, n), std::to_string(out), std::to_string(in[n]), joined(to, " ") + also("; may ", able)});
   }
+  report.tables = {std::move(nodes)};
+  ReportTable limits{.title = "Chunks per round that several links move together",
+                     .rows = {{"limit", "links", "chunks"}},
+                     .kinds = "lrr"};
   for (const SharedLimit& limit : t.limits)
-    text += fmt::format("  limit '{}': {} together move {} per round{}\n", limit.name,
-                        counted(std::ssize(limit.links), "link"), counted(limit.bandwidth, "chunk"),
-                        also(", may ", limit.abilities));
-  return text;
+    limits.rows.push_back({limit.name + also(", may ", limit.abilities), std::to_string(limit.links.size()),
+                           std::to_string(limit.bandwidth)});
+  if (!t.limits.empty()) report.tables.push_back(std::move(limits));
+  report.sentences = {fmt::format("{}alpha {} us per step, beta {} us per byte of a round",
+                                  t.call_us > 0 ? fmt::format("a call costs {} us, ", t.call_us) : "",
+                                  step_alpha_us(t), round_beta_us_per_byte(t))};
+  return report;
 }
 
 // Graphviz does the layout. What this adds is fewer lines: two links that are each other's reverse are one

@@ -4,19 +4,16 @@
 #include <string>
 
 #include "ir/hierarchy.h"
+#include "ir/report.h"
 #include "ir/topology.h"
-#include "topology/levels.h"
 
 namespace chorale {
 
 // "3", "switch0".
 std::string name_of(const Topology&, Node);
 
-// Ranks, links by kind, limits, degrees, diameter; what 'chorale topology show' prints.
-std::string describe(const Topology&);
-
-// One line per level, or the reason why there are none.
-std::string describe(const Levels&);
+// Returns ranks, switches and links, degrees and diameter; the shared limits; the cost of a step.
+Report report_of(const Topology&);
 
 // A machine as a graph for graphviz. Links in both directions are drawn once, switches as boxes, limits
 // listed below. Of several levels, a box is drawn around each unit.

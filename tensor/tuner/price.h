@@ -65,6 +65,7 @@ struct UnitPrice {
   double moved_us = 0, memory_us = 0, compute_us = 0;  // at the same time
   std::vector<Cost> points = {};                       // that were chosen, by collective of the unit
   double us() const;                                   // by itself
+  bool operator==(const UnitPrice&) const = default;
 };
 
 // Units that are overlapped, or a single one.
@@ -73,6 +74,7 @@ struct RunPrice {
   int pieces = 1;  // handed over
   double us = 0;
   std::vector<UnitPrice> units = {};
+  bool operator==(const RunPrice&) const = default;
 };
 
 struct WorkloadPrice {

@@ -4,7 +4,6 @@
 #include "tensor/tuner/tune.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "ir/words.h"
 #include "tensor/language/text.h"
@@ -373,12 +373,55 @@ std::string to_string(TuneEnd end) {
                                           : "interrupted";
 }
 
-// What the tuner found, for people and as JSON.
+// What the tuner found, as a report and as JSON.
+template <>
+struct Fields<UnitPrice> {
+  using U = UnitPrice;
+  static double us(const U& unit) { return unit.us(); }
+  static std::vector<std::vector<int>> points(const U& unit) {
+    std::vector<std::vector<int>> all;
+    for (const Cost& cost : unit.points) all.push_back({cost.steps, cost.rounds, cost.chunks});
+    return all;
+  }
+  static constexpr std::tuple all = {field<&U::name>({.name = "unit"}),
+                                     Derived<U, us>{{.name = "us"}},
+                                     field<&U::launch_us>(),
+                                     field<&U::steps_us>(),
+                                     field<&U::moved_us>(),
+                                     field<&U::memory_us>(),
+                                     field<&U::compute_us>(),
+                                     Derived<U, points>{{.name = "points"}}};
+};
+template <>
+struct Fields<RunPrice> {
+  using R = RunPrice;
+  static constexpr auto all = plain_fields<&R::overlap, &R::pieces, &R::us, &R::units>();
+};
+template <>
+struct Fields<Measurement> {
+  using M = Measurement;
+  static constexpr std::tuple all = {field<&M::with>(), field<&M::us>(), field<&M::execution>()};
+};
+template <>
+struct Fields<Candidate> {
+  using C = Candidate;
+  static constexpr std::tuple all = {field<&C::parent>(),
+                                     field<&C::depth>(),
+                                     field<&C::step>(),
+                                     field<&C::script>(),
+                                     field<&C::price, &WorkloadPrice::us>({.name = "price_us"}),
+                                     field<&C::execution>(),
+                                     field<&C::measured_us>({.unless_default = true}),
+                                     field<&C::measurements>({.unless_default = true}),
+                                     field<&C::failure>({.unless_default = true}),
+                                     field<&C::price, &WorkloadPrice::runs>()};
+};
+
 namespace {
 
-std::string schedule_words(const Candidate& candidate) {
-  return candidate.script.empty() ? "as it was given" : candidate.script;
-}
+struct TuningFields : CompactFields {
+  static std::string write(const Execution& execution, const FieldWords&) { return to_json(execution); }
+};
 
 // Where the time of a unit goes, but for its launch.
 // Steps and launches are paid beside the longest of the three; what is larger names the unit.
@@ -388,102 +431,64 @@ std::string bound_by(const UnitPrice& unit) {
   return longest == unit.moved_us ? "links" : longest == unit.memory_us ? "memory" : "arithmetic";
 }
 
-// A line per unit with its time by itself; those that are overlapped are below the time of all of them.
-std::string unit_lines(const Candidate& candidate) {
-  std::string text;
+// A row per unit with its time by itself; those that are overlapped follow the time of all of them.
+ReportTable units_table(const char* title, const Candidate& candidate) {
+  ReportTable table{.title = title, .rows = {{"unit", "time", "most of it"}}, .kinds = "lrl"};
   for (const RunPrice& run : candidate.price.runs) {
     if (run.units.size() > 1)
-      text += fmt::format("    {:<24} {:>10}   overlapped, {}\n", run.overlap, format_us(run.us),
-                          counted(run.pieces, "piece"));
+      table.rows.push_back({run.overlap, format_us(run.us), "overlapped, " + counted(run.pieces, "piece")});
     for (const UnitPrice& unit : run.units)
-      text += fmt::format("    {}{:<24} {:>10}   {}\n", run.units.size() > 1 ? "  " : "", unit.name,
-                          format_us(unit.us()), bound_by(unit));
+      table.rows.push_back(
+          {(run.units.size() > 1 ? "  " : "") + unit.name, format_us(unit.us()), bound_by(unit)});
   }
-  return text;
-}
-
-std::string json(const UnitPrice& unit) {
-  std::vector<std::string> points;
-  for (const Cost& cost : unit.points)
-    points.push_back(fmt::format("[{},{},{}]", cost.steps, cost.rounds, cost.chunks));
-  return fmt::format(
-      R"({{"unit":{},"us":{},"launch_us":{},"steps_us":{},"moved_us":{},"memory_us":{},"compute_us":{},"points":[{}]}})",
-      quoted(unit.name), unit.us(), unit.launch_us, unit.steps_us, unit.moved_us, unit.memory_us,
-      unit.compute_us, fmt::join(points, ","));
-}
-
-std::string json(const RunPrice& run) {
-  std::vector<std::string> units;
-  for (const UnitPrice& unit : run.units) units.push_back(json(unit));
-  return fmt::format(R"({{"overlap":{},"pieces":{},"us":{},"units":[{}]}})", quoted(run.overlap), run.pieces,
-                     run.us, fmt::join(units, ","));
-}
-
-// A line per run, so that a log of thousands of candidates can be searched by grep.
-std::string json(const Candidate& candidate) {
-  std::vector<std::string> runs;
-  for (const RunPrice& run : candidate.price.runs) runs.push_back(json(run));
-  std::string measured =
-      candidate.measured_us ? fmt::format(R"("measured_us":{},)", *candidate.measured_us) : "";
-  if (!candidate.measurements.empty()) {
-    std::vector<std::string> all;
-    for (const Measurement& each : candidate.measurements)
-      all.push_back(fmt::format(R"({{"with":{},"us":{},"execution":{}}})", quoted(each.with), each.us,
-                                to_json(each.execution)));
-    measured += fmt::format(R"("measurements":[{}],)", fmt::join(all, ","));
-  }
-  if (!candidate.failure.empty()) measured += fmt::format(R"("failure":{},)", quoted(candidate.failure));
-  return fmt::format(
-      R"({{"parent":{},"depth":{},"step":{},"script":{},"price_us":{},"execution":{},{}"runs":{}}})",
-      candidate.parent, candidate.depth, quoted(candidate.step), quoted(candidate.script), candidate.price.us,
-      to_json(candidate.execution), measured, lines(runs, "      "));
+  return table;
 }
 
 }  // namespace
 
 // The ranking, how the best one is carried out, and why it wins: its units beside those of the program as it
 // was given.
-std::string to_text(const TuneResult& result, int most_lines) {
-  std::string text = fmt::format(
-      "{} in {:.3f} s; {} valid transformations, {} of them to schedules that were known, {} refused",
-      counted(static_cast<long long>(result.candidates.size()), "schedule"), result.seconds,
-      result.transformations, result.repeated, result.refused);
-  if (result.end != TuneEnd::Complete) text += fmt::format("; ended by: {}", to_string(result.end));
-  if (result.unpriced > 0) text += fmt::format("; {} without a price", result.unpriced);
-  text += fmt::format("\n{:>10} {:>10}  schedule\n", "predicted", "measured");
-  for (std::size_t i = 0; i < result.ranking.size() && static_cast<int>(i) < most_lines; ++i) {
-    const Candidate& candidate = result.candidates[result.ranking[i]];
-    text += fmt::format("{:>10} {:>10}  {}\n", format_us(candidate.price.us),
-                        !candidate.failure.empty() ? "failed"
-                        : candidate.measured_us    ? format_us(*candidate.measured_us)
-                                                   : "-",
-                        schedule_words(candidate));
-  }
+Report report_of(const TuneResult& result, int most_rows) {
   const Candidate &best = result.candidates[result.ranking[0]], &given = result.candidates[0];
-  if (const std::string words = to_string(best.execution); !words.empty())
-    text += fmt::format("the best one is carried out so: {}\n", words);
+  ReportTable ranking{
+      .title = "Schedules, the best first", .rows = {{"predicted", "measured", "schedule"}}, .kinds = "rrl"};
+  for (std::size_t i = 0; i < result.ranking.size() && static_cast<int>(i) < most_rows; ++i) {
+    const Candidate& candidate = result.candidates[result.ranking[i]];
+    ranking.rows.push_back({format_us(candidate.price.us),
+                            !candidate.failure.empty() ? "failed"
+                            : candidate.measured_us    ? format_us(*candidate.measured_us)
+                                                       : "-",
+                            candidate.script.empty() ? "as it was given" : candidate.script});
+  }
+  Report report{.title = given.workload.name + " tuned", .tables = {std::move(ranking)}};
+  ReportTable measured{
+      .title = "The best one, measured", .rows = {{"measured", "with", "settings"}}, .kinds = "rll"};
   for (const Measurement& each : best.measurements)
-    if (best.measurements.size() > 1)
-      text += fmt::format("{:>21}  with {}: {}\n", format_us(each.us), each.with, to_string(each.execution));
-  text += fmt::format("the best one, by units:\n{}", unit_lines(best));
-  if (&best != &given) text += fmt::format("as it was given:\n{}", unit_lines(given));
-  return text;
+    measured.rows.push_back({format_us(each.us), each.with, to_string(each.execution)});
+  if (best.measurements.size() > 1) report.tables.push_back(std::move(measured));
+  report.tables.push_back(units_table("The best one, by units", best));
+  if (&best != &given) report.tables.push_back(units_table("As it was given, by units", given));
+  if (const std::string words = to_string(best.execution); !words.empty())
+    report.sentences.push_back("the best one is carried out so: " + words);
+  report.sentences.push_back(fmt::format(
+      "{} in {:.3f} s; {} valid transformations, {} of them to schedules that were known, {} refused{}{}",
+      counted(std::ssize(result.candidates), "schedule"), result.seconds, result.transformations,
+      result.repeated, result.refused,
+      result.end == TuneEnd::Complete ? "" : "; ended by: " + to_string(result.end),
+      result.unpriced > 0 ? fmt::format("; {} without a price", result.unpriced) : ""));
+  return report;
 }
 
-// The program as it was given is the first candidate, and has the names of all.
+// The program as it was given is the first candidate, and has the names of all. A line per candidate, so that
+// thousands can be searched by grep.
 std::string to_json(const TuneResult& result) {
-  std::vector<std::string> candidates;
-  for (const Candidate& candidate : result.candidates) candidates.push_back(json(candidate));
   const Workload& given = result.candidates[0].workload;
-  return fmt::format(
-      "{{\n  \"chorale_tuning\": 1,\n  \"workload\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"end\": "
-      "{},\n"
-      "  \"transformations\": {},\n  \"repeated\": {},\n  \"refused\": {},\n  \"unpriced\": {},\n  "
-      "\"seconds\": {},\n"
-      "  \"ranking\": {},\n  \"candidates\": {}\n}}\n",
-      quoted(given.name), given.ranks, given.groups, quoted(to_string(result.end)), result.transformations,
-      result.repeated, result.refused, result.unpriced, result.seconds, list(result.ranking),
-      lines(candidates, "  "));
+  std::vector<JsonText> candidates;
+  for (const Candidate& each : result.candidates) candidates.push_back({write_fields(each, TuningFields())});
+  return json_file("chorale_tuning", 1, "workload", given.name, "ranks", given.ranks, "groups", given.groups,
+                   "end", to_string(result.end), "transformations", result.transformations, "repeated",
+                   result.repeated, "refused", result.refused, "unpriced", result.unpriced, "seconds",
+                   result.seconds, "ranking", JsonText{list(result.ranking)}, "candidates", candidates);
 }
 
 }  // namespace chorale

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/report.h"
 #include "tensor/language/workload.h"
 #include "tensor/tuner/price.h"
 
@@ -29,6 +30,7 @@ struct Measurement {
   std::string with = {};  // TuneOptions::with of the run that made it
   Execution execution = {};
   double us = 0;
+  bool operator==(const Measurement&) const = default;
 };
 
 // A schedule. Applied to the program that was given, `script` makes it; applied to its parent, `step` does.
@@ -100,9 +102,9 @@ TuneResult tune(const Workload&, const TuneOptions&);
 
 std::string to_string(TuneEnd);  // "complete", "candidate limit", "interrupted"
 
-// For people: a line per candidate, the best ones first, and why the best one wins: its units beside those of
-// the program as it was given.
-std::string to_text(const TuneResult&, int most_lines = 20);
+// Returns a row per candidate, the best ones first, and why the best one wins: its units beside those of the
+// program as it was given.
+Report report_of(const TuneResult&, int most_rows = 20);
 // All of it: docs/workloads.md. Not read back.
 std::string to_json(const TuneResult&);
 

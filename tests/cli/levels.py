@@ -114,7 +114,7 @@ def judged(machine, *more):
     for level in levels:
         product *= level["fan_out"]
     assert product == ranks, (machine, more)
-    by_cuts = "levels, by the cuts" in shown
+    by_cuts = "levels are by the cuts" in shown
     if not by_cuts:
         return levels, False
     unit, everybody = ranks, set(range(ranks))

@@ -12,7 +12,7 @@ void topology(std::string_view text) {
     const Topology machine = topology_from_json(text, "input");
     require(topology_from_json(to_json(machine), "written") == machine, "a machine does not come back");
     if (machine.ranks + machine.switches > 64 || machine.links.size() > 500) return;
-    describe(machine);
+    report_of(machine);
     const Topology flat = flatten(machine);
     require(topology_from_json(to_json(flat), "written") == flat, "a flattened machine does not come back");
     levels_of(flat);

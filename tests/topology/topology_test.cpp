@@ -132,20 +132,22 @@ TEST(Flatten, LeavesAMachineWithoutSwitches) {
 }
 
 TEST(Text, DescribesWhatIsThere) {
-  const std::string text = describe(named_topology("dgx1"));
-  EXPECT_NE(text.find("8 ranks"), std::string::npos) << text;
-  EXPECT_NE(text.find("32"), std::string::npos) << text;
+  const ReportTable nodes = report_of(named_topology("dgx1")).tables.front();
+  EXPECT_THAT(nodes.title, testing::HasSubstr("8 ranks, 0 switches, 32 links, 0 shared limits"));
+  EXPECT_EQ(nodes.rows.size(), 9u);
+  EXPECT_EQ(nodes.rows[1], (std::vector<std::string>{"0", "6", "6", "1(x2) 3(x2) 2 5"}));
 }
 
 // Sums of the widest links are beyond an int.
 TEST(Topology, DescriptionsAddUpTheWidestLinks) {
   Topology t{.name = "wide", .ranks = 2};
   t.links.assign(2500, {.src = 0, .dst = 1, .bandwidth = 1'000'000});
-  EXPECT_THAT(describe(t), testing::HasSubstr("out 2500000000, in   0"));
+  const ReportTable nodes = report_of(t).tables.front();
+  EXPECT_EQ(nodes.rows[1][1] + " out, " + nodes.rows[1][2] + " in", "2500000000 out, 0 in");
 }
 
 // The diameter by distances from each rank, one after the other; of more than 64 ranks, too.
-TEST(Describe, DiametersAreTheMostHopsBetweenRanks) {
+TEST(Text, DiametersAreTheMostHopsBetweenRanks) {
   std::mt19937 random(5);
   int connected = 0, apart = 0;
   for (int trial = 0; trial < 200; ++trial) {
@@ -167,8 +169,8 @@ TEST(Describe, DiametersAreTheMostHopsBetweenRanks) {
       }
     }
     ++(all ? connected : apart);
-    EXPECT_THAT(describe(machine), testing::HasSubstr(all ? fmt::format("; diameter {} hop", most)
-                                                          : std::string("; NOT connected")));
+    EXPECT_THAT(report_of(machine).tables.front().title,
+                testing::HasSubstr(all ? fmt::format("; diameter {} hop", most) : "; NOT connected"));
   }
   EXPECT_GT(connected, 30);
   EXPECT_GT(apart, 30);
