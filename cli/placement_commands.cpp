@@ -360,7 +360,7 @@ void place_options(CLI::App& app, Invocation& parsed) {
   });
 }
 
-// Jobs are read as those of 'place'; the answer is a report (jobs/order.h).
+// Jobs are read as those of 'place'. The report and the files are written in Python (chorale/ordering.py).
 
 struct OrderCommand : JobText {
   std::string topology = {};    // Slurm's topology.conf
@@ -391,10 +391,10 @@ Outcome perform(const OrderCommand& command, Supervisor&) {
   question.job = job_of(command);
   question.rates.tapers = tapers_of(command.tapers);
   const NodeOrder answer = order(allocation(command.topology, command.hosts), question);
-  Outcome outcome = reported(report_of(answer), command.html);
+  Outcome outcome = done_in_python("order", "ordering",
+                                   json_object("found", JsonText{to_json(answer)}, "emit", command.emit).text,
+                                   nullptr, command.html);
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
-  if (command.emit.empty()) return outcome;
-  deliver(command.emit, emit_order(answer), outcome);
   return outcome;
 }
 

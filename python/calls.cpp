@@ -156,9 +156,9 @@ py::tuple planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows, 
   return py::make_tuple(to_json(tiers, planned), to_json(report_of(planned)));
 }
 
-// The order and its report as JSON, and its files by name.
-py::tuple ordered(const std::string& topology, const std::string& hosts, const std::string& job,
-                  int node_ranks, double node_gbs, const std::vector<double>& tapers) {
+// The order as JSON.
+std::string ordered(const std::string& topology, const std::string& hosts, const std::string& job,
+                    int node_ranks, double node_gbs, const std::vector<double>& tapers) {
   require_between("node_ranks", std::optional(node_ranks), 1, kMostRanks);
   if (!(node_gbs > 0) || tapers.empty() || std::ranges::any_of(tapers, [](double t) { return !(t >= 1); }))
     throw InputError("node_gbs, tapers", "are not rates", "use a rate above 0, and ratios of 1 and more");
@@ -166,10 +166,7 @@ py::tuple ordered(const std::string& topology, const std::string& hosts, const s
                                .node_ranks = node_ranks,
                                .rates = {.node_gbs = node_gbs, .tapers = tapers}};
   // Rates are checked here: on the command line their options have ranges.
-  const NodeOrder answer = order(allocation(topology, hosts), question);
-  py::dict files;
-  for (const NamedText& file : emit_order(answer)) files[py::str(file.path)] = file.text;
-  return py::make_tuple(to_json(answer), to_json(report_of(answer)), files);
+  return to_json(order(allocation(topology, hosts), question));
 }
 
 // The design and its report as JSON, the machine, and a result for each collective of the job.

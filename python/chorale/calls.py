@@ -391,9 +391,11 @@ def order(topology: File,
     ("n[1-3,7]"; all of the file by default); the job is as place() takes it. `tapers`: what the hosts below a
     switch send, over what its link up carries, from the leaves up (docs/placement.md)."""
     asked = job_of(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    text, report, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs),
-                                 [float(each) for each in tapers])
-    return Document({**json.loads(text), "files": files}, report)
+    from chorale import ordering
+
+    found = json.loads(_chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs),
+                                      [float(each) for each in tapers]))
+    return Document({**found, "files": ordering.files(found)}, json.dumps(ordering.reported(found)))
 
 
 def design(*,
