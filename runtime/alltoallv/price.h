@@ -1,9 +1,25 @@
 // What a plan of an Alltoallv takes, and what none takes less than.
 #pragma once
 
-#include "runtime/alltoallv/layout.h"
+#include <vector>
+
+#include "ir/alltoallv.h"
 
 namespace chorale {
+
+// Where ranks and NICs of nodes are.
+struct NodeLayout {
+  explicit NodeLayout(const TwoTiers&);
+
+  int ranks() const { return static_cast<int>(nic.size()); }
+  int nodes() const { return static_cast<int>(members.size()); }
+
+  std::vector<std::vector<Rank>> members = {};  // by node, in order
+  std::vector<std::vector<int>> nics_of = {};   // by node: its NICs that ranks use
+  std::vector<int> node = {};                   // by rank
+  std::vector<int> nic = {};                    // by rank: a number among those of all nodes
+  int nics = 0;
+};
 
 // Bytes of a plan by step, and what they take. Each step with a message takes the latency, and the longest
 // of: what a rank sends, and what it receives, within its node; what a NIC sends, and what it receives.
