@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch.compile(model, backend="chorale") under the current PyTorch: blocks with tensor parallelism, written
-by hand, of DTensors, with sequence parallelism, and FSDP2. No graph break; the collectives beside products
-are fused, in the forward and the backward pass; after 100 steps of training the loss is that of PyTorch
-itself. What is left alone is reported, with the reason.
+"""torch.compile(model, backend="chorale") under the current PyTorch, with programs that are compiled: blocks with
+tensor parallelism, written by hand, of DTensors with sequence parallelism, and FSDP2. No graph break; the
+collectives beside products are fused, in the forward and the backward pass; after 100 steps of training the loss
+is that of PyTorch itself. What is left alone is reported, with the reason. models.py has more models.
 
 Usage: compiler.py CHORALE FOLDER --current
 """
@@ -204,11 +204,6 @@ if not only or "plain" in only:
     text = compare("Megatron's block, biases and input known to be alike", plain, ["*_bias", "x", "first.*", "second.*"])
     if rank == 0:
         assert "mm -> all_reduce -> add" in text, text
-    text = compare("Megatron's block, nothing known", plain, steps=5)
-    if rank == 0:
-        assert "not known to be the same on all ranks" in text, text
-if not only or "dtensor" in only:
-    compare("DTensor, tensor parallel", lambda: tensors(False), ["x"])
 if not only or "sequence" in only:
     text = compare("DTensor, sequence parallel", lambda: tensors(True), sequence=True)
     if rank == 0:
