@@ -542,6 +542,10 @@ TEST(NvidiaSmi, ColumnsBehindTheMatrixAndNames) {
   EXPECT_NEAR(into(import_of(matrix(4, 18, "N/A")), 0), 18 * 20.6, 1e-6);
   EXPECT_NEAR(into(import_of(matrix(4, 6, "")), 0), 18 * 20.6, 1e-6);
   EXPECT_EQ(cpus(matrix(4, 18, "")), 2);
+  std::string with_nics = "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
+  with_nics += "GPU0\t X \tNV18\tSYS\tSYS\t0-71\t0\t2\nGPU1\tNV18\t X \tSYS\tSYS\t72-143\t1\t10\n";
+  with_nics += "NIC0\tSYS\tSYS\t X \tSYS\nNIC1\tSYS\tSYS\tSYS\t X \n";
+  EXPECT_EQ(cpus(with_nics), 2);  // and not a CPU of each NIC
   EXPECT_NEAR(into(import_of(matrix(8, 18, "N/A") + "GPU 0: NVIDIA B200\n"), 0), 18 * 40.1, 1e-6);
   EXPECT_NEAR(into(import_of("GPU 0: NVIDIA A100-SXM4-40GB\n" + matrix(2, 4, "N/A")), 0), 4 * 20, 1e-6);
   EXPECT_THAT(import_of(matrix(2, 4, "N/A")).assumed, Contains(HasSubstr("two of four A100 have as many")));

@@ -309,6 +309,7 @@ class SmiReader {
             std::ranges::replace(group[level], group[level][a], group[level][b]);
         }
     }
+    if (std::ranges::any_of(devices_, is_numa_node)) spread_nics(group[3]);
     std::map<std::pair<int, int>, int> part_of;  // by level and class
     // The part of a class is made when the first of its devices comes, after that of its class one level up,
     // so parents come before children.
@@ -367,6 +368,24 @@ class SmiReader {
           fmt::format("NICs are taken for {} Gb/s each{}", gbits,
                       choices_.nic_gbits > 0 ? ", as specified" : "; --nic-gbits sets another"));
     host_.read.emplace_back(rates_in_words(choices_));
+  }
+
+  // Beside Grace NICs are SYS to all GPUs of both CPUs: in their order they are divided among the CPUs.
+  void spread_nics(std::vector<int>& cpu_of) {
+    std::vector<int> cpus;
+    std::vector<std::size_t> nics;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const bool alone =
+          std::ranges::count(devices_[d].cells, Way::Sys, &Cell::way) + 1 == std::ssize(names_);
+      if (devices_[d].gpu && std::ranges::find(cpus, cpu_of[d]) == cpus.end()) cpus.push_back(cpu_of[d]);
+      if (!devices_[d].gpu && alone) nics.push_back(d);
+    }
+    for (std::size_t n = 0; n < nics.size() && !cpus.empty(); ++n)
+      cpu_of[nics[n]] = cpus[n * cpus.size() / nics.size()];
+    if (!nics.empty())
+      host_.assumed.push_back(
+          fmt::format("{} that the text has at no CPU {} at those of GPUs, in their order",
+                      counted(std::ssize(nics), "NIC"), nics.size() == 1 ? "is" : "are"));
   }
 
   // GPU0 and GPU1 with CPUs 0-31: the first column after the matrix.
