@@ -133,6 +133,7 @@ std::string changed(const std::string& text, std::mt19937& random) {
   const auto any = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   const std::vector<std::string> kinds = {"gpu", "net", "nvlink", "xgmi", "pci", "nic"};
   std::erase_if(some, [&](const Tag& tag) { return std::ranges::find(kinds, tag.name) == kinds.end(); });
+  if (some.empty()) return text;
   const Tag tag = some[any(some.size())];
   switch (any(4)) {
     case 0:
