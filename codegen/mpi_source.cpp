@@ -60,7 +60,7 @@ std::string to_mpi_source(std::span<const SizedProgram> programs, const std::str
   const Program& first = *programs.front().program;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#include "), at = text.find(example);
-  const std::string runtime = steps_source() + arrival_source() +
+  const std::string runtime = steps_source() + messages_source() +
                               (first.epilogue.expression.empty() ? "" : epilogue_runtime_source());
   std::set<std::string> includes;
   without_includes(text.substr(start, at - start), includes);

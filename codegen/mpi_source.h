@@ -19,6 +19,6 @@ std::string to_mpi_source(std::span<const SizedProgram>, const std::string& name
 // codegen/mpi/program.cpp and tables.h (made by CMake).
 std::string mpi_program_source();
 std::string mpi_tables_source();
-std::string arrival_source();  // runtime/exchange/arrival.h
+std::string messages_source();  // runtime/exchange/arrival.h, runtime/exchange/message_plan.h
 
 }  // namespace chorale

@@ -54,14 +54,15 @@ std::string printed_steps(const StepRows& rows, const std::string& suffix) {
   for (const std::array<int, 3>& each : rows.slots) slots.push_back({each.begin(), each.end()});
   for (const StepMessage& m : rows.messages)
     messages.push_back({m.step, m.from, m.from_buffer, m.from_slot, m.to, m.to_buffer, m.to_slot, m.block,
-                        m.piece, m.borrows});
+                        m.piece, m.borrows, m.lane});
   for (const StepWork& w : rows.work)
     work.push_back({w.rank, w.step, w.add, w.from_buffer, w.from_slot, w.to_buffer, w.to_slot, w.block,
                     w.piece, w.completes});
   return printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                        "std::array<int, 3>", "kSlots" + suffix, slots, 3) +
-         printed_table("step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent",
-                       "chorale::StepMessage", "kMessages" + suffix, messages, 10) +
+         printed_table(
+             "step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent, lane",
+             "chorale::StepMessage", "kMessages" + suffix, messages, 11) +
          printed_table(
              "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, block, "
              "piece,\n"
@@ -104,7 +105,7 @@ std::string printed_forms(std::span<const SizedProgram> programs, std::span<cons
     const auto& [program, up_to, serialized, asked] = programs[i];
     const Collective& collective = asked ? *asked : program.collective();
     const std::string suffix = programs.size() == 1 ? "" : "_" + std::to_string(i);
-    tables += printed_steps(step_rows(*program), suffix);
+    tables += printed_steps(step_rows(program), suffix);
     const auto [promise, is_new] =
         promises.try_emplace({collective.ranks, program->chunks_per_block}, suffix);
     if (is_new)

@@ -4,6 +4,7 @@
 #include "ir/step_rows.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ir/program.h"
@@ -59,18 +60,40 @@ std::vector<StepWork> work_rows(const Program& program) {
   return rows;
 }
 
+// By ends of a link. Each limit makes one lane of what it has of a rank's.
+std::map<std::pair<Rank, Rank>, int> lanes_of(const Topology& topology) {
+  std::map<std::pair<Rank, Rank>, int> lanes;
+  for (const Link& link : topology.links) lanes[{link.src, link.dst}] = link.dst;
+  const auto join = [&](Rank src, int lane, int with) {
+    for (auto at = lanes.lower_bound({src, 0}); at != lanes.end() && at->first.first == src; ++at)
+      if (at->second == with) at->second = lane;
+  };
+  for (const SharedLimit& limit : topology.limits) {
+    std::map<Rank, Rank> first;  // by source: where one of its links goes
+    for (const LinkId l : limit.links) {
+      const auto [src, dst] = std::pair(topology.links[l].src, topology.links[l].dst);
+      const Rank other = first.try_emplace(src, dst).first->second;
+      if (lanes[{src, other}] != lanes[{src, dst}]) join(src, lanes[{src, other}], lanes[{src, dst}]);
+    }
+  }
+  return lanes;
+}
+
 }  // namespace
 
-StepRows step_rows(const Program& program) {
+StepRows step_rows(const Program& program, const Topology& topology) {
   const CollectiveKind kind = row_of(program.collective).result;
   StepRows rows{.steps = program.steps,
                 .pieces = program.chunks_per_block,
                 .own_input = kind == CollectiveKind::Allgather,
                 .own_output = kind == CollectiveKind::ReduceScatter,
                 .work = work_rows(program)};
+  const std::map<std::pair<Rank, Rank>, int> lanes = lanes_of(topology);
   for (const MessageEnds& m : in_posting_order(program)) {
+    const auto lane = lanes.find({m.from, m.to});
     rows.messages.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
-                             static_cast<int>(m.dst.buffer), m.dst.index, 0, m.piece, 0});
+                             static_cast<int>(m.dst.buffer), m.dst.index, 0, m.piece, 0,
+                             lane == lanes.end() ? 0 : lane->second});
     rows.numbers.push_back(m.number);
   }
   for (const RankProgram& rank : program.ranks) {

@@ -7,6 +7,8 @@
 
 #include "ir/program.h"
 #include "ir/step_table.h"
+#include "ir/topology.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -22,7 +24,11 @@ struct StepRows {
   StepTables tables() const;  // as long as this lives
 };
 
-// For blocks of one length. Requires a program that the verifier accepts.
-StepRows step_rows(const Program&);
+// For blocks of one length. Requires a program that the verifier accepts. Links of a rank that a limit of the
+// machine shares are one lane, each other one is its own; without links, all of a rank are one.
+StepRows step_rows(const Program&, const Topology& = {});
+inline StepRows step_rows(const Verified<Program>& program) {
+  return step_rows(*program, program.topology());
+}
 
 }  // namespace chorale

@@ -13,6 +13,7 @@ struct StepMessage {
   int step, from, from_buffer, from_slot, to, to_buffer, to_slot;
   int block, piece;  // that the length is of; where all blocks have one length, the block is 0
   int borrows;       // 1: the receiver may read it where the sender has it, in this step alone
+  int lane = 0;      // of its sender: what leaves by one port, in the order of steps
 };
 
 struct StepWork {

@@ -245,7 +245,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       algorithm = std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point,
                                                                     .name = name,
                                                                     .program = *program.accepted,
-                                                                    .steps = step_rows(**program.accepted)});
+                                                                    .steps = step_rows(*program.accepted)});
     }
     if (chosen_.size() >= kMostRemembered) chosen_.clear();
     return chosen_[std::move(key)] = algorithm.get();

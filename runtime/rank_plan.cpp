@@ -1,5 +1,5 @@
-// All that follows from the size is done once: slots become addresses and pieces lengths, so that a run is an
-// exchange and a loop for each epoch, and what is timed is that alone.
+// All that follows from the size is done once: slots become addresses, pieces lengths, and steps what each
+// message and each sum waits for, so that what is timed is messages and loops alone.
 //
 // Sums of 16-bit floats in float32 have a second pair of buffers of that type: converted to float32 at the
 // beginning and back at the end, and all messages are of the wide type.
@@ -59,8 +59,7 @@ RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, Elemen
 
 }  // namespace
 
-// Steps of this rank become epochs: messages by address and length, with their numbers as tags, and local
-// sums, of which those over the same elements are one loop (fused_sums).
+// What shares memory has one address, apart and in place.
 RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape)
     : type_(shape.type),
       kept_type_(shape.type),
@@ -70,24 +69,18 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
       reduces_(reduces(*verified)),
       has_epilogue_(has_epilogue(*verified)),
       ranks_(static_cast<int>(rows.slots.size())) {
-  const EvenLengths lengths{{shape.elements, rows.pieces}};
+  const Pieces lengths{shape.elements, rows.pieces};
   if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
-  buffers_ = buffers(*verified, n, lengths.pieces, type_);
-  if (kept_type_ != type_) wide_ = buffers(*verified, n, lengths.pieces, kept_type_);
-  scratch_.resize(lengths.pieces.longest() * rows.slots[n][2] * size_of(kept_type_));
-  for (const OwnStep& step : own_steps(rows.tables(), n, lengths)) {
-    const int s = static_cast<int>(epochs_.size());
-    Epoch& epoch = epochs_.emplace_back();
-    for (const OwnMessage& m : step.sends)
-      epoch.sends.push_back(delivery(m.peer, rows.numbers[m.row], m.from, s));
-    for (const OwnMessage& m : step.receives)
-      epoch.receives.push_back(delivery(m.peer, rows.numbers[m.row], m.to, s));
-    for (const OwnSum& sum : fused_sums(step.work)) {
-      Sum& mine = epoch.sums.emplace_back(address(sum.to));
-      mine.elements = sum.to.count, mine.index = sum.index;
-      for (const Span& from : sum.from) mine.from.push_back(address(from));
-    }
-  }
+  buffers_ = buffers(*verified, n, lengths, type_);
+  if (kept_type_ != type_) wide_ = buffers(*verified, n, lengths, kept_type_);
+  scratch_.resize(lengths.longest() * rows.slots[n][2] * size_of(kept_type_));
+  const StepTables tables = rows.tables();
+  const MessagePlan plan = MessagePlanner(
+                               tables, n, lengths, static_cast<int>(size_of(kept_type_)),
+                               [this](const Span& span) { return address(span); }, rows.numbers.data())
+                               .plan();
+  for (const MessageTask& each : plan) tasks_.push_back(task(each, rows));
+  driver_.emplace(plan);
 }
 
 // Indexed as Span::buffer numbers them: input, output, scratch.
@@ -97,29 +90,44 @@ std::byte* RankPlan::address(const Span& span) {
   return data[span.buffer] + span.begin * static_cast<std::int64_t>(size_of(kept_type_));
 }
 
-// Bytes of the type in which values are kept: wide sums are sent wide.
-Delivery RankPlan::delivery(int peer, int tag, const Span& span, int step) {
-  return {.peer = peer,
-          .tag = tag,
-          .data = address(span),
-          .bytes = span.count * static_cast<std::int64_t>(size_of(kept_type_)),
-          .step = step};
+// Messages are bytes of the type in which values are kept: wide sums are sent wide.
+RankPlan::Task RankPlan::task(const MessageTask& task, const StepRows& rows) {
+  if (task.kind == MessageTask::Kind::Sum) {
+    Sum sum{.to = address(task.to), .elements = task.to.count, .index = task.index};
+    for (const Span& from : task.from) sum.from.push_back(address(from));
+    return {.sum = std::move(sum)};
+  }
+  const bool sends = task.kind == MessageTask::Kind::Send;
+  return {.sends = sends,
+          .message = {.peer = task.peer,
+                      .tag = rows.numbers[task.row],
+                      .data = address(task.span()),
+                      .bytes = task.span().count * static_cast<std::int64_t>(size_of(kept_type_)),
+                      .step = task.step,
+                      .arrives = task.arrives}};
 }
 
 // With a function of the program, finish() has divided averages before it; dividing again would be wrong.
+void RankPlan::make(const Sum& sum, ReduceOp op, const EpilogueFunction& epilogue) const {
+  combine(kept_type_, op, sum.from, sum.to, sum.elements);
+  if (sum.index >= 0) finish(kept_type_, op, ranks_, epilogue, sum.to, sum.elements, sum.index, rank_);
+}
+
 void RankPlan::execute(ReduceOp op, Transport& transport) {
   const EpilogueFunction epilogue = epilogue_.function();
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
   if (wide_) widen(type_, wide_->input.data(), buffers_.input.data(), elements(buffers_.input));
-  for (Epoch& epoch : epochs_) {
-    transport.exchange(epoch.sends, epoch.receives);
-    for (const Sum& sum : epoch.sums) {
-      combine(kept_type_, op, sum.from, sum.to, sum.elements);
-      if (sum.index >= 0) finish(kept_type_, op, ranks_, epilogue, sum.to, sum.elements, sum.index, rank_);
-    }
-  }
+  const auto start = [&](int number) {
+    const Task& task = tasks_[number];
+    if (task.message.bytes == 0)
+      make(task.sum, op, epilogue);
+    else
+      transport.start(task.message, task.sends, number);
+    return task.message.bytes == 0;
+  };
+  driver_->run(start, [&] { return transport.ended(); });
   if (op == ReduceOp::Avg && reduces_ && !has_epilogue_)
     divide(kept_type_, (wide_ ? *wide_ : buffers_).output.data(), elements(buffers_.output), ranks_);
   if (wide_) narrow(type_, buffers_.output.data(), wide_->output.data(), elements(buffers_.output));

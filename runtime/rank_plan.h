@@ -1,4 +1,5 @@
-// What one rank does on blocks of one size: the program with addresses instead of slots.
+// What one rank does on blocks of one size: the program with addresses instead of slots, driven by messages
+// (runtime/exchange/message_plan.h).
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,9 @@
 #include "ir/program.h"
 #include "ir/step_rows.h"
 #include "ir/verified.h"
-#include "runtime/device/own_steps.h"
 #include "runtime/elements.h"
 #include "runtime/epilogue.h"
+#include "runtime/exchange/message_plan.h"
 #include "runtime/exchange/transport.h"
 
 namespace chorale {
@@ -38,7 +39,7 @@ class RankPlan {
  public:
   // The rows are those of the program.
   RankPlan(const Verified<Program>&, const StepRows&, Rank, const BlockShape&);
-  RankPlan(const RankPlan&) = delete;  // epochs point into the buffers
+  RankPlan(const RankPlan&) = delete;  // tasks point into the buffers
   RankPlan& operator=(const RankPlan&) = delete;
 
   // The caller's; in place they share memory.
@@ -59,13 +60,15 @@ class RankPlan {
     std::int64_t elements = 0;
     std::int64_t index = -1;  // of the first element, where the function is applied; else -1
   };
-  struct Epoch {
-    std::vector<Delivery> sends = {}, receives = {};
-    std::vector<Sum> sums = {};
+  struct Task {
+    bool sends = false;
+    Delivery message = {};  // of no bytes: a sum
+    Sum sum = {};
   };
 
   std::byte* address(const Span&);
-  Delivery delivery(int peer, int tag, const Span&, int step);
+  Task task(const MessageTask&, const StepRows&);
+  void make(const Sum&, ReduceOp, const EpilogueFunction&) const;
 
   ElementType type_ = ElementType::Float32;       // of the buffers
   ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
@@ -78,7 +81,8 @@ class RankPlan {
   RankBuffers buffers_ = {};
   std::optional<RankBuffers> wide_ = {};  // of the kept type where that is another one
   std::vector<std::byte> scratch_ = {};
-  std::vector<Epoch> epochs_ = {};
+  std::vector<Task> tasks_ = {};
+  std::optional<MessageDriver> driver_ = {};
 };
 
 }  // namespace chorale

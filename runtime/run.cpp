@@ -53,7 +53,7 @@ class CopiedPlan {
 std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOptions& options) {
   check(options);
   std::vector<RunRow> result;
-  const StepRows steps = step_rows(*program);
+  const StepRows steps = step_rows(program);
   // Each thread has its plan; tables of steps are shared, since none writes them.
   on_thread_ranks(
       static_cast<int>(program->ranks.size()),
@@ -70,7 +70,7 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Verified<Program>& pro
                                const RunOptions& options) {
   check(options);
   require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
-  return rows(program, step_rows(*program), options, *session.transport(options.timeout));
+  return rows(program, step_rows(program), options, *session.transport(options.timeout));
 }
 
 // What a caller pays that has buffers of its own, as MPI's have: both copies are inside the time.
@@ -79,7 +79,7 @@ std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Progra
   check(options);
   require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
-  const StepRows steps = step_rows(*program);
+  const StepRows steps = step_rows(program);
   const auto make_plan = [&](const BlockShape& shape) {
     return CopiedPlan(program, steps, transport->rank(), shape);
   };
@@ -91,7 +91,7 @@ std::vector<std::vector<std::byte>> outputs_of(const Verified<Program>& program,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout) {
   std::vector<std::vector<std::byte>> outputs(program->ranks.size());
-  const StepRows steps = step_rows(*program);
+  const StepRows steps = step_rows(program);
   on_thread_ranks(
       static_cast<int>(program->ranks.size()),
       [&](Transport& transport) {

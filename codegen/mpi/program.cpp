@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -24,90 +25,102 @@ void require(int code, const char* what) {
 
 // The collective for blocks of n elements, from input to output, with this rank's tensors of the function
 // that is applied to sums, if one is. Make it once, run it often.
-// Requests are persistent: MPI matches and sets up a message once, and a run only starts it. A step's
-// receives are posted before its sends. Tags are rows of the table of messages, so several messages of a pair
-// in a step do not mix up.
+// Requests are persistent: MPI sets up a message once, and a run only starts it, as soon as what it waits for
+// has ended (runtime/exchange/message_plan.h).
 class Algorithm {
  public:
   Algorithm(const chorale::StepTables& tables, MPI_Comm comm, int rank, long n, const float* input,
             float* output, const void* const* tensors)
-      : tables_(tables),
-        pieces_{n, tables_.pieces},
-        tensors_{tensors, pieces_.slot_begin(tables_.slices[rank])},
-        scratch_(tables_.slots[rank][2] * pieces_.longest()) {
-    float* const buffers[] = {const_cast<float*>(input), output, scratch_.data()};
-    for (const chorale::OwnStep& step : chorale::own_steps(tables_, rank, chorale::EvenLengths{pieces_})) {
-      std::vector<MPI_Request>& requests = requests_.emplace_back();
-      const auto fresh = [&] { return &requests.emplace_back(); };
-      for (const chorale::OwnMessage& m : step.receives)
-        require(MPI_Recv_init(buffers[m.to.buffer] + m.to.begin, static_cast<int>(m.to.count), MPI_FLOAT,
-                              m.peer, m.row, comm, fresh()),
-                "MPI_Recv_init");
-      for (const chorale::OwnMessage& m : step.sends) {
-        const bool waits =
-            chorale::waits_for_arrival(!step.receives.empty(), m.from.count * std::int64_t{sizeof(float)});
-        require((waits ? MPI_Ssend_init : MPI_Send_init)(buffers[m.from.buffer] + m.from.begin,
-                                                         static_cast<int>(m.from.count), MPI_FLOAT, m.peer,
-                                                         m.row, comm, fresh()),
-                "MPI_Send_init");
-      }
-      std::vector<Sum>& sums = sums_.emplace_back();
-      for (const chorale::OwnSum& planned : chorale::fused_sums(step.work)) {
-        sums.push_back({buffers[planned.to.buffer] + planned.to.begin, {}, planned.to.count, planned.index});
-        for (const chorale::Span& from : planned.from)
-          sums.back().from.push_back(buffers[from.buffer] + from.begin);
-      }
+      : pieces_{n, tables.pieces},
+        tensors_{tensors, pieces_.slot_begin(tables.slices[rank])},
+        scratch_(tables.slots[rank][2] * pieces_.longest()),
+        buffers_{const_cast<float*>(input), output, scratch_.data()},
+        plan_(chorale::MessagePlanner(
+                  tables, rank, pieces_, sizeof(float),
+                  [this](const chorale::Span& span) { return at(span); }, nullptr)
+                  .plan()),
+        driver_(plan_),
+        requests_(plan_.size(), MPI_REQUEST_NULL) {
+    using Kind = chorale::MessageTask::Kind;
+    for (std::size_t t = 0; t < plan_.size(); ++t) {
+      const chorale::MessageTask& task = plan_[t];
+      if (task.kind == Kind::Sum) continue;
+      float* const data = at(task.span());
+      const int count = static_cast<int>(task.span().count), tag = task.row % chorale::kTags;
+      const auto send_init = task.arrives ? MPI_Ssend_init : MPI_Send_init;
+      require(task.kind == Kind::Receive
+                  ? MPI_Recv_init(data, count, MPI_FLOAT, task.peer, tag, comm, &requests_[t])
+                  : send_init(data, count, MPI_FLOAT, task.peer, tag, comm, &requests_[t]),
+              "MPI_Recv_init or MPI_Send_init");
     }
   }
   ~Algorithm() {
-    for (auto& step : requests_)
-      for (MPI_Request& request : step) MPI_Request_free(&request);
+    for (MPI_Request& request : requests_)
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
 
-  // Step after step: a rank goes on when all its messages of the step are through, and has then made its
-  // sums.
   void run() {
-    for (std::size_t step = 0; step < requests_.size(); ++step) {
-      std::vector<MPI_Request>& requests = requests_[step];
-      if (!requests.empty()) {
-        const int count = static_cast<int>(requests.size());
-        require(MPI_Startall(count, requests.data()), "MPI_Startall");
-        require(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-      }
-      for (const Sum& sum : sums_[step])
-        if (sum.index < 0)
-          make(sum, [](float value, long) { return value; });
-        else
-          make(sum, [&](float value, long e) { return applied(value, sum.index + e, tensors_); });
-    }
+    driver_.run([this](int task) { return start(task); }, [this] { return ended(); });
   }
 
  private:
+  float* at(const chorale::Span& span) const { return buffers_[span.buffer] + span.begin; }
+  bool start(int task) {
+    if (requests_[task] == MPI_REQUEST_NULL) {
+      make(plan_[task]);
+      return true;
+    }
+    require(MPI_Start(&requests_[task]), "MPI_Start");
+    running_.push_back(requests_[task]);
+    tasks_.push_back(task);
+    return false;
+  }
+  std::vector<int> ended() {
+    std::vector<int> over(running_.size()), tasks;
+    int count = 0;
+    require(MPI_Waitsome(static_cast<int>(running_.size()), running_.data(), &count, over.data(),
+                         MPI_STATUSES_IGNORE),
+            "MPI_Waitsome");
+    over.resize(count);
+    std::sort(over.begin(), over.end(), std::greater<int>());
+    for (const int k : over) {
+      tasks.push_back(tasks_[k]);
+      running_[k] = running_.back(), running_.pop_back();
+      tasks_[k] = tasks_.back(), tasks_.pop_back();
+    }
+    return tasks;
+  }
   // The result of the operands, added up one after the other.
-  struct Sum {
-    float* to;
-    std::vector<const float*> from;
-    long count;
-    long index;  // of the first element where the function is applied; else -1
-  };
+  void make(const chorale::MessageTask& sum) const {
+    if (sum.index < 0)
+      make(sum, [](float value, long) { return value; });
+    else
+      make(sum, [&](float value, long e) { return applied(value, sum.index + e, tensors_); });
+  }
   template <typename Function>
-  static void make(const Sum& sum, Function function) {
-    const float* so_far = sum.from[0];
-    for (std::size_t k = 1; k + 1 < sum.from.size(); ++k, so_far = sum.to)
-      for (long e = 0; e < sum.count; ++e) sum.to[e] = so_far[e] + sum.from[k][e];
-    const float* const last = sum.from.size() > 1 ? sum.from.back() : nullptr;
-    for (long e = 0; e < sum.count; ++e)
-      sum.to[e] = function(last == nullptr ? so_far[e] : so_far[e] + last[e], e);
+  void make(const chorale::MessageTask& sum, Function function) const {
+    float* const to = at(sum.to);
+    const float* so_far = at(sum.from[0]);
+    for (std::size_t k = 1; k + 1 < sum.from.size(); ++k, so_far = to) {
+      const float* const from = at(sum.from[k]);
+      for (long e = 0; e < sum.to.count; ++e) to[e] = so_far[e] + from[e];
+    }
+    const float* const last = sum.from.size() > 1 ? at(sum.from.back()) : nullptr;
+    for (long e = 0; e < sum.to.count; ++e)
+      to[e] = function(last == nullptr ? so_far[e] : so_far[e] + last[e], e);
   }
 
-  const chorale::StepTables& tables_;
   const Pieces pieces_;
   const Tensors tensors_;
   std::vector<float> scratch_;
-  std::vector<std::vector<MPI_Request>> requests_;
-  std::vector<std::vector<Sum>> sums_;
+  float* const buffers_[3];
+  const chorale::MessagePlan plan_;
+  chorale::MessageDriver driver_;
+  std::vector<MPI_Request> requests_;  // by task; of sums none
+  std::vector<MPI_Request> running_ = {};
+  std::vector<int> tasks_ = {};  // that these are of
 };
 
 // What has failed, alike in all ranks: the first one reads it, if there is a file for that.

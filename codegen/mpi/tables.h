@@ -11,7 +11,7 @@
 #include "runtime/device/forms.h"
 #include "runtime/device/own_steps.h"
 #include "runtime/device/self_check.h"
-#include "runtime/exchange/arrival.h"
+#include "runtime/exchange/message_plan.h"
 
 namespace {
 
@@ -24,12 +24,12 @@ constexpr std::array<int, 3> kSlots[] = {
     {2, 2, 0},
 };
 
-// step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent
+// step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent, lane
 constexpr chorale::StepMessage kMessages[] = {
-    {0, 0, 0, 1, 1, 1, 1, 0, 1, 0},
-    {0, 1, 0, 0, 0, 1, 0, 0, 0, 0},
-    {1, 0, 1, 0, 1, 1, 0, 0, 0, 0},
-    {1, 1, 1, 1, 0, 1, 1, 0, 1, 0},
+    {0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1},
+    {0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0},
+    {1, 0, 1, 0, 1, 1, 0, 0, 0, 0, 1},
+    {1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0},
 };
 
 // After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, block, piece,

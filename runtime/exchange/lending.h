@@ -34,8 +34,7 @@ class LendingTransport : public HostTransport {
     borrowed_.clear();
     for (Delivery& receive : receives) {
       const Sent sent = found(receive);
-      if (sent.bytes != receive.bytes)
-        throw std::logic_error("a message has another length than is expected");
+      check_length(sent, receive);
       receive.at = receive.data;
       receive.at_pieces = nullptr;
       if (receive.borrows && sent.stays) {
@@ -75,6 +74,9 @@ class LendingTransport : public HostTransport {
   virtual void give_back(int peer, Ticket ticket) = 0;
   virtual void await(const Delivery& send, Ticket ticket) = 0;  // until it is given back
 
+  static void check_length(const Sent& sent, const Delivery& receive) {
+    if (sent.bytes != receive.bytes) throw std::logic_error("a message has another length than is expected");
+  }
   // The first that this receive is for, if it is there. Messages of a pair with one tag arrive in order.
   static bool taken(std::vector<Sent>& arrived, const Delivery& receive, Sent& result) {
     const auto it = std::find_if(arrived.begin(), arrived.end(), [&](const Sent& sent) {

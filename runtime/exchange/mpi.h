@@ -4,9 +4,8 @@
 // copied into emitted programs.
 //
 // Messages and meetings share a communicator, meetings with tag 0, as a message may have. They do not mix up:
-// every rank has the same exchanges and meetings in the same order, and MPI keeps the order of a pair. Where
-// tags of messages exceed those of MPI, two messages of a pair may share one; both ends post them in one
-// order.
+// every rank has the same exchanges and meetings in the same order, and MPI keeps the order of a pair. Two
+// messages of a pair may share a tag, of which MPI has as few as 2^15; both ends start them in one order.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1  // the C++ interface that MPI 3 removed, and its warnings
@@ -15,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "runtime/exchange/arrival.h"
@@ -30,10 +30,6 @@ class MpiTransport : public HostTransport {
       : comm_(comm), patience_(patience), hung_(hung) {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
-    void* bound = nullptr;
-    int found = 0;
-    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found);
-    if (found) largest_tag_ = *static_cast<int*>(bound);
   }
 
   int rank() const override { return rank_; }
@@ -42,9 +38,7 @@ class MpiTransport : public HostTransport {
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     requests_.clear();
     for (Delivery& receive : receives) {
-      start(receive, requests_, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
-        return MPI_Irecv(data, count, type, receive.peer, tag(receive), comm_, request);
-      });
+      start_receive(receive, requests_);
       receive.at = receive.data;
       receive.at_pieces = nullptr;
     }
@@ -54,6 +48,35 @@ class MpiTransport : public HostTransport {
       return pending < receives.size() ? lost(rank_, receives[pending], false, patience_)
                                        : lost(rank_, sends[pending - receives.size()], true, patience_);
     });
+  }
+
+  void start(const Delivery& message, bool sends, int number) override {
+    started_.push_back({&message, sends, number});
+    if (sends)
+      start_send(message, started_requests_, message.arrives);
+    else
+      start_receive(message, started_requests_);
+  }
+  std::vector<int> ended() override {
+    const int count = static_cast<int>(started_.size());
+    std::vector<int> over(started_.size()), numbers;
+    int some = 0;
+    if (patience_.count() == 0)
+      check(MPI_Waitsome(count, started_requests_.data(), &some, over.data(), MPI_STATUSES_IGNORE));
+    else
+      until(
+          [&] {
+            check(MPI_Testsome(count, started_requests_.data(), &some, over.data(), MPI_STATUSES_IGNORE));
+            return some > 0;
+          },
+          [&] { return lost(rank_, *started_[0].message, started_[0].sends, patience_); });
+    for (int k = 0; k < some; ++k) numbers.push_back(std::exchange(started_[over[k]].number, -1));
+    started_.erase(
+        std::remove_if(started_.begin(), started_.end(), [](const Started& each) { return each.number < 0; }),
+        started_.end());
+    started_requests_.erase(std::remove(started_requests_.begin(), started_requests_.end(), MPI_REQUEST_NULL),
+                            started_requests_.end());
+    return numbers;
   }
 
   void post(const Delivery& send) override {
@@ -95,13 +118,23 @@ class MpiTransport : public HostTransport {
   }
 
  private:
+  struct Started {
+    const Delivery* message = nullptr;
+    bool sends = false;
+    int number = 0;
+  };
+
   void send_numbers(int peer, const double* numbers, int count) {
     requests_.assign(1, MPI_REQUEST_NULL);
     check(MPI_Isend(numbers, count, MPI_DOUBLE, peer, 0, comm_, requests_.data()));
     wait(requests_, [&](std::size_t) { return absent(rank_, peer, patience_); });
   }
-  int tag(const Delivery& delivery) const {
-    return static_cast<int>(delivery.tag % (std::int64_t{largest_tag_} + 1));
+  // Each of these is a tag in any MPI.
+  static int tag(const Delivery& delivery) { return delivery.tag % (1 << 15); }
+  void start_receive(const Delivery& receive, std::vector<MPI_Request>& requests) {
+    start(receive, requests, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+      return MPI_Irecv(data, count, type, receive.peer, tag(receive), comm_, request);
+    });
   }
   void start_send(const Delivery& send, std::vector<MPI_Request>& requests, bool arrives) {
     start(send, requests, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
@@ -141,18 +174,26 @@ class MpiTransport : public HostTransport {
   void wait(std::vector<MPI_Request>& requests, Complaint complaint) {
     const int count = static_cast<int>(requests.size());
     if (patience_.count() == 0) return check(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE));
+    until(
+        [&] {
+          int all = 0;
+          check(MPI_Testall(count, requests.data(), &all, MPI_STATUSES_IGNORE));
+          return all != 0;
+        },
+        [&] { return complaint(first_pending(requests)); });
+  }
+  template <typename Condition, typename Complaint>  // bool(), Hang()
+  void until(Condition holds, Complaint complaint) {
     std::chrono::steady_clock::time_point start = {};
     for (int turn = 0;; ++turn) {
-      int all = 0;
-      check(MPI_Testall(count, requests.data(), &all, MPI_STATUSES_IGNORE));
-      if (all) return;
+      if (holds()) return;
       if (turn % 1024 != 1023) continue;
       const auto now = std::chrono::steady_clock::now();
       if (turn == 1023) start = now;
       if (now - start > patience_) break;
     }
     if (hung_ != nullptr) *hung_ = true;
-    throw complaint(first_pending(requests));
+    throw complaint();
   }
   static std::size_t first_pending(std::vector<MPI_Request>& requests) {
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -170,8 +211,8 @@ class MpiTransport : public HostTransport {
   const std::chrono::milliseconds patience_;
   bool* const hung_;
   int rank_ = 0, ranks_ = 1;
-  int largest_tag_ = 32767;  // what MPI promises at least
-  std::vector<MPI_Request> requests_ = {}, posted_requests_ = {};
+  std::vector<MPI_Request> requests_ = {}, posted_requests_ = {}, started_requests_ = {};
+  std::vector<Started> started_ = {};
 };
 
 }  // namespace chorale

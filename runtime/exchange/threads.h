@@ -4,6 +4,7 @@
 // have. C++17, and is copied into emitted programs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -88,6 +89,30 @@ class ThreadTransport : public LendingTransport {
            });
     }
   }
+  void start(const Delivery& message, bool sends, int number) override {
+    started_.push_back({&message, sends, number, {}, false});
+    if (sends) started_.back().sent.ticket = publish(message);
+  }
+  std::vector<int> ended() override {
+    wait([this] { return any_is_over(); },
+         [this] { return lost(rank_, *started_.front().message, started_.front().sends, all_.patience_); });
+    std::vector<int> numbers;
+    for (const Started& each : started_) {
+      if (!each.is_over) continue;
+      numbers.push_back(each.number);
+      if (each.sends) {
+        unused_.push_back(reinterpret_cast<Read*>(each.sent.ticket));
+        continue;
+      }
+      check_length(each.sent, *each.message);
+      copy(each.sent, *each.message);
+      give_back(each.message->peer, each.sent.ticket);
+    }
+    started_.erase(
+        std::remove_if(started_.begin(), started_.end(), [](const Started& each) { return each.is_over; }),
+        started_.end());
+    return numbers;
+  }
   std::vector<double> all(double mine) override {
     all_.numbers_[rank_] = mine;
     barrier();
@@ -98,6 +123,24 @@ class ThreadTransport : public LendingTransport {
 
  private:
   using Read = std::atomic<bool>;  // whether a message is given back; a ticket is the address of one
+  struct Started {
+    const Delivery* message;
+    bool sends;
+    int number;
+    Sent sent;  // of a send its ticket
+    bool is_over;
+  };
+
+  // With the doorbell locked. What was sent by several is looked through once for each receive.
+  bool any_is_over() {
+    bool any = false;
+    for (Started& each : started_) {
+      each.is_over = each.sends ? reinterpret_cast<Read*>(each.sent.ticket)->load()
+                                : taken(all_.doorbells_[rank_].sent, *each.message, each.sent);
+      any = any || each.is_over;
+    }
+    return any;
+  }
 
   Ticket publish(const Delivery& send) override {
     if (unused_.empty()) unused_.push_back(&read_.emplace_back(false));
@@ -161,6 +204,7 @@ class ThreadTransport : public LendingTransport {
   const int rank_;
   std::deque<Read> read_ = {};
   std::vector<Read*> unused_ = {};
+  std::vector<Started> started_ = {};
 };
 
 // Runs a function in one thread per rank, and waits for all. An exception of one stops the others where they

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Delivery {
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Interval<char>> pieces = {};
   const std::vector<Interval<char>>* at_pieces = nullptr;
+  bool arrives = false;  // of a send that is started: it has ended when its receiver has it, not before
 };
 
 class Transport {
@@ -46,6 +48,13 @@ class Transport {
   virtual void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) = 0;
   // Gives back what was borrowed, and returns when no rank still reads what was sent.
   virtual void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
+  // Starts a message of a plan (runtime/exchange/message_plan.h), which stays where it is until it has ended.
+  // Those of a pair with one tag match in the order in which they are started.
+  virtual void start(const Delivery&, bool /*sends*/, int /*number*/) {
+    throw std::logic_error("this transport has exchanges alone");
+  }
+  // Waits until any of those has ended, and returns the numbers of all that have. Throws Hang.
+  virtual std::vector<int> ended() { return {}; }
   // Starts a send before the next exchange, or with it; finish() returns when all of these may be written
   // again.
   virtual void post(const Delivery& send) { posted_.push_back(send); }

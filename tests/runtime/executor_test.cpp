@@ -126,14 +126,17 @@ class NotingTransport : public Transport {
   NotingTransport(Rank rank, int ranks) : rank_(rank), ranks_(ranks) {}
   Rank rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
-    for (const Delivery& send : sends) sent.emplace_back(send.peer, send.tag);
-    for (const Delivery& receive : receives) received.emplace_back(receive.peer, receive.tag);
+  void exchange(std::vector<Delivery>&, std::vector<Delivery>&) override {}
+  void start(const Delivery& message, bool sends, int number) override {
+    (sends ? sent : received).emplace_back(message.peer, message.tag);
+    started_.push_back(number);
   }
+  std::vector<int> ended() override { return std::exchange(started_, {}); }
 
   std::vector<std::pair<Rank, int>> sent = {}, received = {};
 
  private:
+  std::vector<int> started_ = {};
   Rank rank_ = 0;
   int ranks_ = 0;
 };

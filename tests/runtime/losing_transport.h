@@ -1,6 +1,7 @@
 // A transport that loses one end of the messages of a step: its rank neither knows nor tells.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "runtime/exchange/transport.h"
@@ -15,15 +16,21 @@ class LosingTransport : public Transport {
   int rank() const override { return under_.rank(); }
   int ranks() const override { return under_.ranks(); }
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
-    std::erase_if(end_ == End::Send ? sends : receives,
-                  [&](const Delivery& each) { return each.step == step_; });
     under_.exchange(sends, receives);
   }
+  void start(const Delivery& message, bool sends, int number) override {
+    if (message.step == step_ && sends == (end_ == End::Send))
+      lost_.push_back(number);
+    else
+      under_.start(message, sends, number);
+  }
+  std::vector<int> ended() override { return lost_.empty() ? under_.ended() : std::exchange(lost_, {}); }
 
  private:
   Transport& under_;
   const int step_;
   const End end_;
+  std::vector<int> lost_ = {};
 };
 
 }  // namespace chorale
