@@ -38,6 +38,12 @@ const TargetEntry& entry_of(Target);
 Target target_named(const std::string&);  // throws InputError
 std::string names_of(TargetForm);         // "json and dot"
 
+// Whether messages of such a program wait for their data and their port, and for nothing else: its time is by
+// events (cost/event_time.h). docs/lowering.md has what those of other targets wait for.
+constexpr bool driven_by_messages(Target target) {
+  return target == Target::Mpi;
+}
+
 struct CompileOptions {
   std::string name = {};  // of the file or directory, without its ending; "": machine_collective
   bool in_place =

@@ -267,13 +267,8 @@ class Work : public std::enable_shared_from_this<Work> {
       const std::string folder =
           command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
       const bool programs = supervisor_.stopped() == Stopped::No || sends_of(answer) <= kMaxSendsInHaste;
-      const bool by_events = command_.asked.time == TimeModel::Events;
-      OptimizedFiles made =
-          files_of(answer, programs && !by_events ? command_.target : std::nullopt, supervisor_.stop());
-      if (by_events) {  // what runs would wait for steps, and its README would have the times of messages
-        std::erase_if(made.files, [](const NamedText& file) { return file.path == "README.md"; });
-        outcome.notes.push_back("no programs were written: no target's are driven by messages alone yet");
-      } else if (!programs) {
+      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt, supervisor_.stop());
+      if (!programs) {
         outcome.notes.push_back("no programs were written in haste; 'chorale emit " + folder +
                                 "/result.json' writes them");
       }
@@ -281,9 +276,7 @@ class Work : public std::enable_shared_from_this<Work> {
       std::ranges::move(made.notes, std::back_inserter(outcome.notes));
       results.push_back((answers.size() > 1 ? name_of(answer.result.collective) + "/" : "") + "result.json");
       collectives.push_back(answer.result.collective);
-      outcome.text += "wrote " + shown(folder) +
-                      (by_events ? "/: 'chorale show --events' draws its result.json\n"
-                                 : "/: README.md has the commands to build and run it\n");
+      outcome.text += "wrote " + shown(folder) + "/: README.md has the commands to build and run it\n";
     }
     // A program is run with one script for all collectives, by the preload library; it is tried at once,
     // unless a limit has come.
@@ -379,9 +372,10 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
     // A log and a figure are of one collective; without a name five are searched.
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
-    if (options->asked.time == TimeModel::Events && sub->count("--target") > 0)
-      throw InputError("--target", "no target's programs are driven by messages alone (--time events)",
-                       "leave it out, or use --time steps");
+    if (options->asked.time == TimeModel::Events &&
+        (!options->target || !driven_by_messages(*options->target)))
+      throw InputError("--target", "its programs wait for steps, or are chosen by them (--time events)",
+                       "use --target mpi, or --time steps");
     accept(parsed, options);
   });
 }

@@ -397,7 +397,9 @@ Performed performed_by(Target target, const Optimized& answer, const std::atomic
     asks = asks || uses_abilities(asked.topology, asked.points.back().schedule);
   }
   Performed made{.result = asks ? std::move(asked) : by_links_alone(answer.result)};
-  const std::vector<SizeRow> rows = best_by_size(made.result, answer.sizes, {}, stop);
+  PointTimes times(made.result.topology, answer.time);
+  std::vector<SizeRow> rows = rows_by_size(made.result, answer.sizes, {}, stop, &times);
+  std::erase_if(rows, [](const SizeRow& row) { return row.point < 0; });
   made.runs = runs_of(rows);
   if (rows.empty()) return made;
   made.note = fmt::format(
@@ -463,6 +465,7 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
         !commands.empty())
       text += fmt::format("\nA program checks itself on data, and prints its time:\n\n```sh\n{}\n```\n",
                           commands);
+  if (answer.time == TimeModel::Events) return text;  // the preload library chooses by times of steps
   return text +
          fmt::format(
              "\n## Without changing a program\n\nThe preload library (in LIB, the folder of Chorale's "
