@@ -1,5 +1,5 @@
-// What depends on the whole file comes first: how finely chunks are cut (PlanPieces), the stretches of scratch
-// that packets come in, the blocks that meet at a barrier. Then each operation becomes instructions where it
+// What depends on the whole file comes first: how finely chunks are cut (PlanPieces), the stretches of
+// scratch that packets come in, the blocks that meet at a barrier. Then each operation becomes instructions where it
 // stands; a counter gets its number when it is first met. What can only be seen at the end is checked last: a
 // channel, semaphore or packet that is signalled and awaited differently often would drift from launch to
 // launch.
@@ -81,8 +81,8 @@ struct PieceRange {
   int count = 1;
 };
 
-// How the chunks of a plan are cut into chunks of a PeerProgram: so that parts of groups and units of pipelines
-// are chunks of their own.
+// How the chunks of a plan are cut into chunks of a PeerProgram: so that parts of groups and units of
+// pipelines are chunks of their own.
 //
 // Two things cut a chunk of a file: a group of P thread blocks, into P parts, and a pipeline, into units of
 // bytes. Parts need a number of pieces that P divides, for all groups: their least common multiple. Units are
@@ -96,8 +96,8 @@ class PlanPieces {
   // `reuse`: units of pipelines reuse scratch in round-robin order. Throws InputError where that has no
   // meaning, or pieces would be too many.
   //
-  // Pieces of a chunk: a multiple of all groups' parts, such that chunks of a pipeline are whole units, and at
-  // least as many as units are to be seen. Pieces of scratch that units reuse are counted by its room.
+  // Pieces of a chunk: a multiple of all groups' parts, such that chunks of a pipeline are whole units, and
+  // at least as many as units are to be seen. Pieces of scratch that units reuse are counted by its room.
   PlanPieces(const std::vector<Gpu>& gpus, bool reuse, const std::string& file) {
     long long pieces = 1;
     for_all_operations(gpus, [&](const Operation& op, const Operation*) {
