@@ -110,7 +110,7 @@ class Teccl:
         os.chdir(folder)  # it makes a folder of logs
         try:
             solver.solve()
-        except (ValueError, AssertionError):  # it found no first plan, or cannot follow its own
+        except (ValueError, AssertionError, AttributeError):  # it found no plan in time, or cannot follow its own
             return None
         finally:
             os.chdir(there)

@@ -63,7 +63,7 @@ class LinExpr:
 class Var(LinExpr):
     def __init__(self, index, name):
         super().__init__()
-        self.index, self.varName, self.x = index, name, None
+        self.index, self.varName = index, name  # x is there once there is a solution
         self.terms[index] = 1.0
 
 
