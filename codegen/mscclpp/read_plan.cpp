@@ -1,8 +1,8 @@
 // What depends on the whole file comes first: how finely chunks are cut (PlanPieces), the stretches of
-// scratch that packets come in, the blocks that meet at a barrier. Then each operation becomes instructions where it
-// stands; a counter gets its number when it is first met. What can only be seen at the end is checked last: a
-// channel, semaphore or packet that is signalled and awaited differently often would drift from launch to
-// launch.
+// scratch that packets come in, the blocks that meet at a barrier. Then each operation becomes
+// instructions where it stands; a counter gets its number when it is first met. What can only be seen at
+// the end is checked last: a channel, semaphore or packet that is signalled and awaited differently often
+// would drift from launch to launch.
 #include "codegen/mscclpp/read_plan.h"
 
 #include <fmt/format.h>
