@@ -95,12 +95,12 @@ TEST(Engine, MeetsKnownBounds) {
   }
 }
 
-// The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in
+// The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 127 blocks come in
 // over them. What is asserted is what is promised of random 4-regular machines
 // (benchmarks/results/scale.log).
-TEST(EngineLong, TwoHundredRanksThatWithoutNames) {
+TEST(EngineLong, AHundredRanksWithoutSymmetryAreNearTheirBound) {
   std::mt19937 random(7);
-  const int ranks = 256;
+  const int ranks = 128;
   const Topology t = test::random_four_regular(random, ranks);
   const auto asked = [&](const char* name, Rate bound, long long work) {
     std::vector<Point> points;
@@ -115,7 +115,7 @@ TEST(EngineLong, TwoHundredRanksThatWithoutNames) {
 // A union of trees repeated: the work of a level pays for as many copies as it allows.
 TEST(EngineLong, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
   std::mt19937 random(1);
-  Topology t = test::random_four_regular(random, 38);
+  Topology t = test::random_four_regular(random, 26);
   for (std::size_t l = 0; l < t.links.size(); l += 2)  // in both directions
     t.links[l].bandwidth = t.links[l + 1].bandwidth = 1 + below(random, 2);
   const Collective one = make_collective("allreduce", t.ranks, 1);
@@ -190,7 +190,7 @@ bool nearly_covered(const std::vector<Point>& points, const Cost& cost, const Ra
 // against asking once with the bound, and no schedule comes twice.
 TEST(EngineLong, WorkInStagesFindsNoLess) {
   std::mt19937 random(11);
-  for (int trial = 0; trial < 12; ++trial) {
+  for (int trial = 0; trial < 6; ++trial) {
     const Topology t = random_machine(random);
     const Collective one = test::random_collective(
         random, t.ranks, {.most_per_block = 1, .relation = test::Communications::Relation::OneSource});

@@ -90,7 +90,7 @@ TEST(AnyChunksLong, AskingForMoreFindsNoLess) {
         expect_as_good(now, before);
         before = now;
       }
-      for (const int conflicts : {0, 200}) {
+      for (const int conflicts : {0, 60}) {
         const Result now =
             any_chunks_search(machine, name, {.synthesis = {.limits = {.conflicts = conflicts}}});
         if (conflicts == 0)
