@@ -169,7 +169,7 @@ for arguments in texts:
 (work / "some.json").write_text('{"machines": ["ring:3"], "collectives": ["allgather"], "groups": ["all"], "bytes": [1024], "max_chunks": 1}')
 run("library", "build", "some.json", "-o", "some.db")
 # A page has what the command prints: each sentence, and each cell of each table. 'library show' prints less.
-for arguments in [["topology", "show", "leaf-spine:2x2x1"], ["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
+for arguments in [["topology", "show", "leaf-spine:2x2x1"], ["check", "f.json"], ["bounds", "dgx1", "allgather", "--chunks", 6, "--steps", 3], ["bounds", "ring:4", "allgather", "--group", 0],
                   ["run", "ring.json", "--bytes", "1K,2K"], ["program", "ring_3_allreduce_0.json", "--bytes", "1K"],
                   ["program", "ring_3_allreduce_0.json", "--topology", "ring:3"], ["baseline", "dgx-h100:2", "allreduce", "--sizes", "1K,1G"],
                   ["order", examples / "topology.conf", "--hosts", "n[01-03,09-13]", "--job", examples / "order.json"],
