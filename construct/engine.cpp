@@ -458,7 +458,7 @@ class Construction::Engine {
         return unite(attempt.chunks);
       case How::ComposedQuickly:
       case How::Composed:
-        return take(composed(whole, attempt.how == How::ComposedQuickly));
+        return take(composed(whole, attempt.how == How::ComposedQuickly), question_.finds_all_composed);
     }
   }
 
@@ -573,16 +573,17 @@ class Construction::Engine {
     take(std::move(point), large);
   }
 
-  void take(std::vector<Point> points) {
+  void take(std::vector<Point> points, bool although_beaten = false) {
     for (Point& point : points)
-      if (point.cost.chunks >= question_.min_chunks) take(std::move(point), false);
+      if (point.cost.chunks >= question_.min_chunks) take(std::move(point), false, although_beaten);
   }
 
   // Verified points.
-  void take(Point point, bool large) {
+  void take(Point point, bool large, bool although_beaten = false) {
     const KeptCost cost{.steps = point.cost.steps,
                         .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
-    if (cost.steps > question_.max_steps || !is_better(cost.steps, cost.rate, large)) return;
+    if (cost.steps > question_.max_steps) return;
+    if (!although_beaten && !is_better(cost.steps, cost.rate, large)) return;
     keep_undominated(kept_, cost, [](const KeptCost& a, const KeptCost& b) {
       return a.steps <= b.steps && a.rate <= b.rate;
     });

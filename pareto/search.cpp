@@ -494,7 +494,8 @@ class FrontierSearch {
                            .max_chunks = space_.max_chunks == kAnyChunks ? 0 : space_.max_chunks,
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
-                           .stop = options_.synthesis.limits.stop});
+                           .stop = options_.synthesis.limits.stop,
+                           .finds_all_composed = options_.us != nullptr});
         if (!shares) break;
       }
     }

@@ -17,6 +17,8 @@ constexpr double kMinPressure = 0.5, kPressureFactor = 1.15, kMaxPressure = 1e6;
 constexpr double kLeastWeight = 1e-200;
 constexpr double kFloor = 1e-12;  // of the steepest price
 constexpr double kLeastStays = 1e-4, kMostSum = 1e100;
+constexpr int kMostSweeps = 3;       // of the improvement of a tree
+constexpr double kLeastGain = 1e-9;  // of a price
 
 }  // namespace
 
@@ -278,6 +280,7 @@ std::optional<double> TimedTree::grow(const Question& question, const TimedLoad&
       for (const auto& [n, layer] : path_) spread(n, layer, lower(n, layer, 0));
   }
   prune();
+  if (question.improves && layers_ > 1) improve();
   double sum = 0;
   for (const Entry& entry : entries_)
     if (entry.link >= 0) {
@@ -301,6 +304,102 @@ void TimedTree::prune() {
       --below_[next];
       n = next;
     }
+}
+
+// Until nothing is cheaper, or kMostSweeps times. Prices do not change within a tree: each is looked up once.
+void TimedTree::improve() {
+  priced_.resize(arcs_->from.size() * layers_);
+  for (LinkId l = 0; l < std::ssize(arcs_->from); ++l)
+    for (int layer = 0; layer < layers_; ++layer)
+      priced_[static_cast<std::size_t>(l) * layers_ + layer] = load_->price(l, step(layer));
+  in_tree_.assign(ranks_, false);
+  for (const Rank root : *asked_->roots) in_tree_[root] = true;
+  for (Rank n = 0; n < ranks_; ++n) in_tree_[n] |= is_inner(n);
+  find_latest();
+  bool changed = true;
+  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
+    work_ += std::ssize(arcs_->from) * layers_ / 2;
+    changed = false;
+    for (Rank n = 0; n < ranks_; ++n)
+      if (is_inner(n)) changed = move_parent(n) || changed;
+    for (Rank n = 0; n < ranks_; ++n)
+      if (is_inner(n)) changed = make_relay(n) || changed;
+  }
+  prune();
+}
+
+void TimedTree::find_latest() {
+  latest_.assign(ranks_, layers_);
+  for (const Entry& entry : entries_)
+    if (entry.link >= 0) {
+      int& latest = latest_[arcs_->from[entry.link]];
+      latest = std::min(latest, entry.layer);
+    }
+}
+
+// What is below the rank has the chunk only later than it needs it, so it is sent from none of these.
+void TimedTree::find_cheapest_into(Rank n) {
+  const Arcs& into = asked_->backwards ? forwards_ : backwards_;
+  into_.assign(layers_, {});
+  for (int r = into.first[n]; r < into.first[n + 1]; ++r) {
+    const auto [link, from] = into.all[r];
+    if (!in_tree_[from]) continue;
+    for (int layer = there(from); layer < layers_; ++layer)
+      if (into_[layer].link < 0 || price(link, layer) < price(into_[layer]))
+        into_[layer] = {.link = link, .layer = layer};
+  }
+  for (int layer = 1; layer < layers_; ++layer)
+    if (const Entry& before = into_[layer - 1];
+        before.link >= 0 && (into_[layer].link < 0 || price(before) <= price(into_[layer])))
+      into_[layer] = before;
+}
+
+bool TimedTree::move_parent(Rank n) {
+  find_cheapest_into(n);
+  const Entry best = into_[latest_[n] - 1];
+  if (price(best) >= price(entries_[n]) * (1 - kLeastGain)) return false;
+  entries_[n] = best;
+  find_latest();
+  return true;
+}
+
+// From layer to layer backwards: what others gain by a send from here in that layer or later.
+bool TimedTree::make_relay(Rank n) {
+  const int first = arcs_->first[n], arcs = arcs_->first[n + 1] - first;
+  moving_.assign(arcs, {});
+  find_cheapest_into(n);
+  double most = kLeastGain * price(entries_[n]);
+  Entry into;
+  for (int at = layers_ - 1; at > 0; --at) {
+    double gain = 0;
+    for (int r = 0; r < arcs; ++r) {
+      const auto [link, to] = arcs_->all[first + r];
+      if (!is_inner(to)) continue;
+      if (at < latest_[to] && (moving_[r].link < 0 || price(link, at) < price(moving_[r])))
+        moving_[r] = {.link = link, .layer = at};
+      if (moving_[r].link >= 0) gain += std::max(0.0, price(entries_[to]) - price(moving_[r]));
+    }
+    if (at > latest_[n]) continue;
+    const Entry best = into_[at - 1];
+    if (best.link < 0) continue;
+    for (int r = 0; r < arcs; ++r)
+      if (const auto [link, to] = arcs_->all[first + r]; to == arcs_->from[best.link] && moving_[r].link >= 0)
+        gain -= std::max(0.0, price(entries_[to]) - price(moving_[r]));
+    gain += price(entries_[n]) - price(best);
+    if (gain <= most) continue;
+    most = gain;
+    into = best;
+    moved_ = moving_;
+  }
+  if (into.link < 0) return false;
+  const Rank above = arcs_->from[into.link];
+  entries_[n] = into;
+  for (int r = 0; r < arcs; ++r)
+    if (const Rank to = arcs_->all[first + r].to;
+        to != above && moved_[r].link >= 0 && price(moved_[r]) < price(entries_[to]))
+      entries_[to] = moved_[r];
+  find_latest();
+  return true;
 }
 
 // Something was cheaper since, or as cheap and earlier.

@@ -109,6 +109,9 @@ class TimedLoad {
 // the next path may begin anywhere in the tree (Takahashi and Matsuyama 1980). One Dijkstra search, which
 // continues from cost 0 wherever the tree arrives. Backwards: time and links are reversed.
 //
+// Where asked, a tree is then improved: a rank is hung below the one that is cheapest for it, or is made
+// a relay, there earlier for more, from which others hang.
+//
 // Invariant: a rank is reached once. A path that passes a rank before it was reached becomes its path; the
 // one that it had is given up, or a contribution would be counted twice.
 class TimedTree {
@@ -129,6 +132,7 @@ class TimedTree {
     double tilt = 0;
     const std::vector<int>* hops =
         nullptr;  // of a single target, if known: from each rank to it, or, backwards, from it; < 0: none
+    bool improves = false;  // the tree, which takes longer
   };
   // Appends the sends of the tree. Their price, without the tilt; nothing where some target is out of reach.
   std::optional<double> grow(const Question&, const TimedLoad&, TimedSends&);
@@ -169,6 +173,15 @@ class TimedTree {
   int lower(Rank, int layer, double cost);
   void spread(Rank, int layer, int most);
   void prune();
+  void improve();
+  bool move_parent(Rank);
+  bool make_relay(Rank);
+  void find_latest();
+  bool is_inner(Rank n) const { return entries_[n].link >= 0; }
+  int there(Rank n) const { return is_inner(n) ? entries_[n].layer + 1 : 0; }
+  double price(LinkId l, int layer) const { return priced_[static_cast<std::size_t>(l) * layers_ + layer]; }
+  double price(const Entry& entry) const { return price(entry.link, entry.layer); }
+  void find_cheapest_into(Rank);
 
   int ranks_;
   Arcs forwards_, backwards_;
@@ -185,6 +198,12 @@ class TimedTree {
   std::vector<int> below_ = {};
   std::vector<Offer> offers_ = {};  // a heap
   std::vector<std::pair<Rank, int>> path_ = {};
+  // Of improve().
+  std::vector<double> priced_ = {};  // by link and layer
+  std::vector<char> in_tree_ = {};
+  std::vector<int> latest_ = {};                 // by rank: what is below it needs the chunk by then
+  std::vector<Entry> into_ = {};                 // by layer: the cheapest send to a rank in it or before
+  std::vector<Entry> moved_ = {}, moving_ = {};  // by arc of a relay: the cheapest send from some layer on
 };
 
 }  // namespace chorale

@@ -46,6 +46,9 @@ constexpr long long kMostWork = 30'000'000;
 constexpr double kMostWorkOfIteration = 3e5, kMostWorkOfPathIteration = 3e6;
 constexpr double kWorkOfPath = 0.03;  // of the links in all steps: it is found long before all are examined
 constexpr double kWorkOfFractions = 4e6;
+// Of one class of some chunks, about as many as ranks: its few trees share links in steps, which nothing else
+// makes. An Allgather over two boxes was no better by improved trees.
+constexpr int kFewChunks = 8, kManyChunks = 32, kTimesWorkOfFew = 4;
 constexpr int kFewestIterations = 24, kMostIterations = 150;
 constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rounds away
 constexpr long long kMostWorkAtOnce = 10'000'000;
@@ -56,7 +59,7 @@ constexpr std::size_t kMostTreesCompared = 64;
 constexpr std::size_t kMaxChunksPerOrbit = 40'000;
 constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried
 constexpr int kPartMoreSteps = 6;
-constexpr int kRootsTried = 3;  // of a sum, at first; later one, and what it had
+constexpr int kMeetingsTried = 2;  // of the two trees of a sum: theirs, and others
 
 constexpr double kTilts[] = {0, 0.1, 0.3, 1};  // of trees (timed_load.h)
 constexpr double kBlunt = 1, kSharpens = 128;  // sharpness times rounds per step at first; to the last
@@ -119,6 +122,11 @@ class Packing {
     return work_of_iteration(steps) / together_ <= (paths_ ? kMostWorkOfPathIteration : kMostWorkOfIteration);
   }
 
+  bool is_of_ranks() const {
+    return classes_.size() == 1 && count_ >= kFewChunks && count_ <= std::max(kManyChunks, topology_.ranks);
+  }
+  int times_work() const { return is_of_ranks() ? kTimesWorkOfFew : 1; }
+
   // `least`: rounds that no schedule is under.
   Schedule pack(int steps, int least, WorkBudget& effort) {
     steps_ = steps;
@@ -132,8 +140,14 @@ class Packing {
   }
 
  private:
+  // Where and when a sum is whole.
+  struct Meeting {
+    Rank root = -1;
+    int step = 0;
+  };
   struct Tree {
     int of = 0;  // class
+    Meeting meeting = {};
     TimedSends sends = {};
   };
 
@@ -193,8 +207,9 @@ class Packing {
       trees.resize(trees.size() + classes_[k].chunks.size() / bundle, {.of = k});
     const double widest =
         orbits_.capacities().empty() ? 1 : static_cast<double>(std::ranges::max(orbits_.capacities()));
-    const int iterations = std::clamp(static_cast<int>(kWorkOfFractions / work_of_iteration(steps_) * bundle),
-                                      kFewestIterations, kMostIterations);
+    const int iterations =
+        std::clamp(static_cast<int>(kWorkOfFractions * times_work() / work_of_iteration(steps_) * bundle),
+                   kFewestIterations, kMostIterations);
     TimedLoad load(topology_, orbits_, steps_);
     int fewest = least / bundle;
     fractions_.clear();
@@ -306,13 +321,16 @@ class Packing {
     const ChunkClass& chunks = classes_[tree.of];
     const long long before = oracle_.work();
     double least = tree.sends.empty() ? TimedTree::kInfinitePrice : load.price(tree.sends);
-    const int tries = collective_.combining && tree.sends.empty() ? kRootsTried : 1;
+    const int tries = collective_.combining ? kMeetingsTried : 1;
     for (int i = 0; i < tries || tree.sends.empty(); ++i) {
       sends_.clear();
+      Meeting meeting = tree.meeting;
+      if (collective_.combining && (i > 0 || meeting.root < 0)) meeting = some_meeting(chunks);
       const std::optional<double> price =
-          collective_.combining ? grow_sum(chunks, load) : grow_copy(chunks, load);
+          collective_.combining ? grow_sum(chunks, meeting, load) : grow_copy(chunks, load);
       if (!price || *price >= least) continue;
       least = *price;
+      tree.meeting = meeting;
       std::swap(tree.sends, sends_);
     }
     effort_->spend(oracle_.work() - before);
@@ -325,22 +343,33 @@ class Packing {
                          .targets = &chunks.post,
                          .layers = steps_,
                          .tilt = some_tilt(),
-                         .hops = chunks.post.size() == 1 ? &hops_to_.at(chunks.post.front()) : nullptr},
+                         .hops = chunks.post.size() == 1 ? &hops_to_.at(chunks.post.front()) : nullptr,
+                         .improves = is_of_ranks()},
                         load, sends_);
   }
 
-  // From a rank that contributes, so that the sum is complete there and nowhere before, after enough steps
-  // for all contributions to arrive and early enough for the sum to reach all.
-  std::optional<double> grow_sum(const ChunkClass& chunks, const TimedLoad& load) {
-    const RankSet root = {chunks.pre[random_() % chunks.pre.size()]};
-    const int first = into(root.front(), chunks), spare = steps_ - first - out_of(root, chunks);
-    if (spare < 0) return std::nullopt;
-    const int whole = first + static_cast<int>(random_() % static_cast<unsigned>(spare + 1));
+  // Mostly half way: both trees then have as many steps to share their links in.
+  Meeting some_meeting(const ChunkClass& chunks) {
+    const Rank root = chunks.pre[random_() % chunks.pre.size()];
+    const bool half_way = random_() % 8 != 0;
+    return {.root = root,
+            .step = half_way ? static_cast<int>((steps_ + random_() % 2) / 2)
+                             : static_cast<int>(random_() % static_cast<unsigned>(steps_ + 1))};
+  }
+
+  // At a rank that contributes, so that the sum is complete there and nowhere before, after enough steps for
+  // all contributions to arrive and early enough for the sum to reach all.
+  std::optional<double> grow_sum(const ChunkClass& chunks, const Meeting& meeting, const TimedLoad& load) {
+    const RankSet root = {meeting.root};
+    const int first = into(meeting.root, chunks), last = steps_ - out_of(root, chunks);
+    if (last < first) return std::nullopt;
+    const int whole = std::clamp(meeting.step, first, last);
     TimedTree::Question question{.roots = &root,
                                  .targets = &chunks.post,
                                  .start = whole,
                                  .layers = steps_ - whole,
-                                 .tilt = some_tilt()};
+                                 .tilt = some_tilt(),
+                                 .improves = is_of_ranks()};
     const std::optional<double> down = oracle_.grow(question, load, sends_);
     question.targets = &chunks.pre;
     question.layers = whole;
@@ -414,7 +443,7 @@ std::vector<Schedule> timed_packing(const Topology& topology, const Collective& 
     const std::optional<int> hops_needed = packing.fewest_steps();
     if (!hops_needed) return {};
     const int fewest = *hops_needed;
-    WorkBudget effort(kMostWork, stop);
+    WorkBudget effort(kMostWork * packing.times_work(), stop);
     // More and more steps, a sixth more each time: rates of close numbers of steps hardly differ.
     for (int steps = fewest; steps <= kTimesFewest * fewest + kMoreSteps && packing.is_quick(steps);
          steps += steps / kPartMoreSteps + 1) {

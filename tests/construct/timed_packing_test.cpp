@@ -172,6 +172,23 @@ TEST(TimedPacking, BehindOneNic) {
     EXPECT_LE(points.back().cost.rounds, 11);
   }
 }
+// Four boxes of two ranks, each behind a NIC of one unit. Trees that were whole at any step alike, and grown
+// path by path, had 17 rounds in 4 steps.
+TEST(TimedPacking, SumsMeetHalfWayInFewSteps) {
+  constexpr int kBoxes = 4, kRanks = 2 * kBoxes;
+  Topology t{.name = "boxes", .ranks = kRanks, .switches = kBoxes + 1};
+  const auto join = [&](Node a, Node b, int bandwidth) {
+    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+    t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
+  };
+  for (Rank n = 0; n < kRanks; ++n) join(n, kRanks + n / 2, 4);
+  for (int box = 0; box < kBoxes; ++box) join(kRanks + box, kRanks + kBoxes, 1);
+  t = flatten(t);
+  const Collective c = make_collective("allreduce", kRanks, kRanks);
+  const std::vector<Schedule> schedules = packed(t, c);
+  for (const Schedule& schedule : schedules) EXPECT_THAT(violations(t, c, schedule), IsEmpty());
+  EXPECT_LE(fewest(schedules, 4), 15);
+}
 // Pairs of dies that are wide between them, and narrow to the others: what grows by shortest ways alone needs
 // 11 rounds.
 TEST(TimedPacking, OnAMi250) {
