@@ -1,5 +1,5 @@
-"""What chorale.compiler.explain() gives: what becomes of each collective of a model, as text, JSON, or a table
-in a notebook."""
+"""What chorale.compiler.explain() gives: what becomes of each collective of a model, as text, JSON, or a
+table in a notebook."""
 
 import json
 
@@ -48,7 +48,8 @@ class Explanation:
 
     def _repr_html_(self):
         rows = [[*row[:-2], "; ".join(row[-2]), "; ".join(filter(None, row[-1]))] for row in self.rows()]
-        return report_html({"figures": [], "sentences": self.sentences, "tables": [{"rows": [TITLES, *rows]}]})
+        tables = [{"rows": [TITLES, *rows]}]
+        return report_html({"figures": [], "sentences": self.sentences, "tables": tables})
 
 
 def becomes(record):

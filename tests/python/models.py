@@ -197,13 +197,23 @@ def kept(x):
     return torch.relu(y + before)
 
 
+def scattered(x):
+    """Megatron-LM's sequence parallelism."""
+    part = torch.empty(len(x) // ranks, WIDTH)
+    dist.reduce_scatter_tensor(part, x @ w, op=dist.ReduceOp.AVG)
+    whole = torch.empty(len(x), WIDTH)
+    dist.all_gather_into_tensor(whole, F.layer_norm(part + x[rank * len(part):][:len(part)], (WIDTH,)))
+    return whole @ w
+
+
 with torch.no_grad():
     for function, words, kind, apart in ((averaged, "mm -> all_reduce -> mul -> add", torch.float32, 1e-5), (kept, "all_reduce -> add -> relu", torch.float32, 1e-5),
+                                         (scattered, "mm -> reduce_scatter -> add -> native_layer_norm -> all_gather", torch.float32, 1e-5),
                                          (normalized, "mm -> all_reduce -> add -> pow -> mean -> add -> rsqrt", torch.float32, 1e-5),
                                          (normalized, "mm -> all_reduce -> add -> pow -> mean -> add -> rsqrt", torch.bfloat16, 0.05)):
         torch._dynamo.reset()
         compiler.records.clear()
-        x = torch.randn(3, WIDTH, generator=own).to(kind)
+        x = torch.randn(4, WIDTH, generator=own).to(kind)
         want, have = function(x), torch.compile(function, backend="chorale", options=stand_in.OPTIONS, fullgraph=True)(x)
         assert have.dtype == kind and torch.allclose(have, want, rtol=10 * apart, atol=apart * want.abs().max().item()), f"{function.__name__}, rank {rank}: apart by {(have - want).abs().max()}"
         made = [" -> ".join(each["operations"]) for each in compiler.records if each["fused"]]
