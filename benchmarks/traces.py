@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `chorale job` needs to read profiles of PyTorch: seconds, and the peak of its resident memory, in which
-the pages of the mapped file are. The profiles are made here: of 50 events one is a kernel of NCCL, the others
+"""What `chorale job` needs to read profiles of PyTorch: seconds, those of the processor, and the peak of its
+resident memory, in which the pages of the mapped file are. The profiles are made here: of 50 events one is a kernel of NCCL, the others
 operators, as record_shapes writes them.
 
 Usage: benchmarks/traces.py [MB ...] [--ranks 1]     (10 100 500; each rank has a profile of so many MB of 10^6)
@@ -24,7 +24,7 @@ def read(files):
     from chorale import traces
     started = time.perf_counter()
     job = traces.job_of(files)
-    print(json.dumps([time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    print(json.dumps([time.perf_counter() - started, time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                       sum(row["calls"] for row in job["calls"]), len(job["mismatches"])]))
 
 
@@ -65,12 +65,12 @@ arguments.add_argument("megabytes", type=int, nargs="*", default=[10, 100, 500])
 arguments.add_argument("--ranks", type=int, default=1)
 asked = arguments.parse_args()
 print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; profiles of {asked.ranks} rank{'s' * (asked.ranks > 1)}")
-print(f"{'MB each':>8} {'seconds':>8} {'peak MiB':>9} {'calls':>8}")
+print(f"{'MB each':>8} {'seconds':>8} {'processor':>9} {'peak MiB':>9} {'calls':>8}")
 for size in asked.megabytes:
     with tempfile.TemporaryDirectory() as folder:
         files = [f"{folder}/rank_{rank}.json" for rank in range(asked.ranks)]
         kernels = {write(file, size * 10**6, rank, asked.ranks) for rank, file in enumerate(files)}
         done = subprocess.run([sys.executable, __file__, "--read", *files], capture_output=True, text=True, check=True)
-        seconds, peak, calls, mismatches = json.loads(done.stdout)
+        seconds, processor, peak, calls, mismatches = json.loads(done.stdout)
         assert calls == max(kernels) and mismatches == (len(kernels) > 1), (kernels, calls, mismatches)
-        print(f"{size:>8} {seconds:>8.2f} {peak:>9.0f} {calls:>8}", flush=True)
+        print(f"{size:>8} {seconds:>8.2f} {processor:>9.2f} {peak:>9.0f} {calls:>8}", flush=True)
