@@ -3,13 +3,15 @@
 // identity, or one line refuses it. The judge shares no code with the readers: it has tags by a pattern and
 // rates of its own.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <iterator>
 #include <map>
 #include <random>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "ir/files.h"
 #include "tests/kit/refusal.h"
@@ -187,6 +189,96 @@ TEST(ImportMeaning, CountsWhatIsThereOnce) {
     }
   }
   EXPECT_GE(read, 200);  // of 280
+}
+
+// The rows of a matrix by words, the titles first; what comes before and after it is left out.
+using Rows = std::vector<std::vector<std::string>>;
+Rows rows_of(const std::string& text) {
+  Rows rows;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, rows.empty() ? line.find("CPU Affinity") : line.npos));
+    const std::vector<std::string> row{std::istream_iterator<std::string>(words), {}};
+    const bool is_title = row.size() > 1 && row[0] == "GPU0" && row[1] == "GPU1";
+    if (is_title || (!rows.empty() && rows.size() <= rows[0].size())) rows.push_back(row);
+  }
+  return rows;
+}
+
+// NVLinks of a cell: "NV12".
+int links_in(const std::string& cell) {
+  return cell.starts_with("NV") ? std::stoi(cell.substr(2)) : 0;
+}
+
+// By the links of a GPU: to a switch those of any cell, if all together are more than a GPU has.
+Judged judged(const Rows& rows) {
+  Judged result;
+  int links = 0, most = 0, all = 0, partners = 0;
+  std::vector<std::pair<int, int>> of_gpus;  // in its largest cell, in all
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    if (!rows[r][0].starts_with("GPU")) {
+      ++result.ports;
+      continue;
+    }
+    ++result.gpus;
+    int cell = 0, sum = 0, others = 0;
+    for (std::size_t c = 1; c <= rows[0].size(); ++c) {
+      cell = std::max(cell, links_in(rows[r][c]));
+      sum += links_in(rows[r][c]);
+      others += links_in(rows[r][c]) > 0 ? 1 : 0;
+    }
+    of_gpus.emplace_back(cell, sum);
+    most = std::max(most, cell);
+    all = std::max(all, sum);
+    partners = std::max(partners, others);
+  }
+  for (const auto& [cell, sum] : of_gpus) links += all > 18 ? cell : sum;
+  const int of_one = all > 18 ? most : all;
+  const double gbs = of_one == 4 && partners == 1 ? 12
+                     : of_one > 12                ? 20.6
+                     : of_one > 6                 ? 20
+                     : of_one > 4                 ? 22
+                                                  : 18;
+  result.gbs = links * gbs;
+  return result;
+}
+
+TEST(ImportMeaning, CellsOfAMatrixAreLinks) {
+  std::mt19937 random = test::seeded(47);
+  const auto any = [&](std::size_t n) { return 1 + static_cast<std::size_t>(random() % n); };
+  static const std::vector<std::string> kCells = {"NV1", "NV2", "NV4", "NV6", "NV12", "NV18", "SYS", "PIX"};
+  int read = 0;
+  for (const char* file : {"h100.txt", "dgx_a100_4nics.txt"}) {
+    const std::string path = CHORALE_SOURCE "/examples/" + std::string(file);
+    for (int round = 0; round < 60; ++round) {
+      Rows rows = rows_of(read_file(path));
+      const std::size_t gpus = static_cast<std::size_t>(judged(rows).gpus);
+      for (int changes = 0; changes <= round % 3; ++changes) {  // of cells, which are the same from both ends
+        const std::size_t a = any(gpus), b = any(gpus), c = any(gpus), d = any(gpus);
+        if (a == b || c == d) continue;
+        const std::string one = rows[a][b],
+                          other = round % 2 == 0 ? rows[c][d] : kCells[any(kCells.size()) - 1];
+        rows[a][b] = rows[b][a] = other;
+        if (round % 2 == 0) rows[c][d] = rows[d][c] = one;
+      }
+      if (round % 10 == 3) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(any(gpus)));
+      if (round % 10 == 5) rows.insert(rows.begin() + 1, rows[any(gpus)]);
+      std::string text;
+      for (const std::vector<std::string>& row : rows) text += fmt::format("{}\n", fmt::join(row, "\t"));
+      Judged its;
+      const std::string refusal = test::refusal_of([&] { its = as_read("\t" + text, path); });
+      if (round % 10 == 3 || round % 10 == 5) {
+        EXPECT_NE(refusal, "") << text;
+      }
+      if (!refusal.empty()) continue;
+      const Judged right = judged(rows);
+      EXPECT_EQ(its.gpus, right.gpus);
+      EXPECT_EQ(its.ports, right.ports);
+      EXPECT_NEAR(its.gbs, right.gbs, 1e-6 * right.gbs) << text;
+      ++read;
+    }
+  }
+  EXPECT_GE(read, 80);  // of 120, of which 24 lack a row or have one twice
 }
 
 }  // namespace
