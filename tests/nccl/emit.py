@@ -56,12 +56,12 @@ free = next((work / "free").iterdir())
 # number, and all of a program's are in one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
-message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), 0, (\d+), 0\},\n", tables)
+message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), 0, (\d+), 0, (\d+)\},\n", tables)
 added = re.search(r"\{(\d+), (\d+), 1, ", tables)
 changed = re.search(r"kSlots, kMessages, (\d+), ", text)
 mutations = [(text, {
-    "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, 0, {message[5]}, 0}}",
-                                                             f", {(int(message[4]) + 1) % 4}, 0, {message[5]}, 0}}"), 1),
+    "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, 0, {message[5]}, 0, {message[6]}}}",
+                                                             f", {(int(message[4]) + 1) % 4}, 0, {message[5]}, 0, {message[6]}}}"), 1),
     "missing": text.replace(changed[0], f"kSlots, kMessages, {int(changed[1]) - 1}, "),
     "copied": text.replace(added[0], f"{{{added[1]}, {added[2]}, 0, ", 1),
 })]
