@@ -162,9 +162,9 @@ interrupted_at(clock_runs, "synthesize", "hub:12", "broadcast", "--chunks", "6",
 signalled(signal.SIGHUP, "frontier", *HARD, "--json", "hung_up.json", after=1.5, code=129)
 result = unproven_result("hung_up.json")
 assert result["stopped"] == "interrupted" and result["points"], "nothing that was found is left"
-signalled(signal.SIGHUP, "optimize", *HARD[:2], "--search-time", "100", "-o", "hung_up", after=4, code=129)
+signalled(signal.SIGHUP, "optimize", *HARD[:2], "--search-time", "100", "-o", "hung_up", after=2, code=129)
 ends("check", "hung_up/result.json", codes=(0,))
-process = subprocess.Popen(["nohup", chorale, "frontier", *HARD, "--time-limit", "3", "--json", "nohup.json"], cwd=work, stdin=subprocess.DEVNULL,
+process = subprocess.Popen(["nohup", chorale, "frontier", *HARD, "--time-limit", "1", "--json", "nohup.json"], cwd=work, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 while pathlib.Path(f"/proc/{process.pid}/exe").resolve() != pathlib.Path(chorale):
     time.sleep(0.01)
@@ -283,9 +283,9 @@ assert unproven_result("none.json")["stopped"] == "conflict limit"
 (work / "sums.chorale").write_text("\n".join([
     "workload sums", "ranks 8", "size N = 2^20", *(f"Tensor x{i}(fp32, [N], Local)" for i in range(5)),
     *(f"s{i} = AllReduce(\"+\", x{i})\ny{i} = s{i} * 0.5 + 1" for i in range(5)), "return " + ", ".join(f"y{i}" for i in range(5))]))
-out, _ = ends("compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "--time-limit", "2s", "-o", "sums", limit=2)
+out, _ = ends("compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "--time-limit", "1s", "-o", "sums", limit=1)
 assert "cut short (time limit)" in out and (work / "sums/sums.h").exists(), out
-signalled(signal.SIGINT, "compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "-o", "sums", after=2)
+signalled(signal.SIGINT, "compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "-o", "sums", after=1)
 for machine in ("dgx1", "ring:4", "line:4", "mesh:2x3", "hypercube:3"):
     ends("frontier", machine, "allgather", "--conflicts", "0", codes=(0, 3))
 
