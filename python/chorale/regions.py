@@ -490,8 +490,8 @@ def is_function(target):
 
 def known_alike(graph, known, group=None):
     """Nodes with digests; all ranks of a group that have a digest have the same of its node. They are
-    `known`, with digests, what collectives of that group give, and what is computed of these and of constants alone.
-    A digest is of the whole computation, every constant included."""
+    `known`, with digests, what collectives of that group give, and what is computed of these and of constants
+    alone. A digest is of the whole computation, every constant included."""
     alike, issued, before = dict(known), [], {}
 
     def digest(node, *words):
