@@ -3,14 +3,13 @@
 #include "tensor/lowering/around_source.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
 #include "codegen/epilogue_source.h"
-#include "ir/json_reader.h"
+#include "ir/json_fields.h"
 #include "tensor/lowering/names.h"
 
 namespace chorale {
@@ -55,31 +54,25 @@ std::string printed_driver(const WorkloadPlaces& places) {
 // What callers of the library need (exchange/library.h).
 // Of each tensor also where it is updated: by an input of that name, or by the output that has it as `in`.
 std::string printed_description(const WorkloadPlaces& places) {
-  std::vector<std::string> tensors, sizes, outputs;
-  for (const WorkloadSize& size : places.workload().sizes) sizes.push_back(quoted(size.name));
-  for (const std::string& name : places.workload().outputs) outputs.push_back(quoted(name));
-  for (const Operation& op : places.workload().operations) {
+  const Workload& workload = places.workload();
+  std::vector<std::string> sizes;
+  for (const WorkloadSize& size : workload.sizes) sizes.push_back(size.name);
+  std::vector<JsonText> tensors;
+  for (const Operation& op : workload.operations) {
     if (!places.is_given_memory(op) && !places.is_output(op.name)) continue;
-    std::vector<std::string> shape;
-    for (const Extent& side : op.type.shape) {
-      std::vector<std::string> factors;
-      for (const std::string& size : side.sizes) factors.push_back(quoted(size));
-      shape.push_back(
-          fmt::format(R"({{"factor": {}, "sizes": [{}]}})", side.factor, fmt::join(factors, ", ")));
-    }
-    tensors.push_back(fmt::format(
-        R"({{"name": {}, "type": "{}", "shape": [{}], "layout": "{}", "input": {}, "updated": {}, "in": {}, "address": {}}})",
-        quoted(op.name), short_name(op.type.element), fmt::join(shape, ", "), to_string(op.type.layout),
-        op.kind == OperationKind::Input,
-        std::ranges::any_of(places.workload().operations,
-                            [&](const Operation& other) { return other.updates == op.name; }),
-        quoted(op.updates), places.is_given_memory(op)));
+    std::vector<JsonText> shape;
+    for (const Extent& side : op.type.shape)
+      shape.push_back(json_object("factor", side.factor, "sizes", side.sizes));
+    const bool is_updated = std::ranges::any_of(
+        workload.operations, [&](const Operation& other) { return other.updates == op.name; });
+    tensors.push_back(json_object("name", op.name, "type", short_name(op.type.element), "shape", shape,
+                                  "layout", to_string(op.type.layout), "input",
+                                  op.kind == OperationKind::Input, "updated", is_updated, "in", op.updates,
+                                  "address", places.is_given_memory(op)));
   }
-  return fmt::format(
-      "{{\n  \"name\": {},\n  \"ranks\": {},\n  \"groups\": {},\n  \"sizes\": [{}],\n  \"outputs\": [{}],\n"
-      "  \"execution\": {},\n  \"tensors\": {}\n}}\n",
-      quoted(places.workload().name), places.workload().ranks, places.workload().groups,
-      fmt::join(sizes, ", "), fmt::join(outputs, ", "), to_json(places.execution()), lines(tensors, "  "));
+  return json_file("name", workload.name, "ranks", workload.ranks, "groups", workload.groups, "sizes", sizes,
+                   "outputs", workload.outputs, "execution", JsonText{to_json(places.execution())}, "tensors",
+                   tensors);
 }
 
 namespace {
