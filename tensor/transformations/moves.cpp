@@ -18,7 +18,7 @@ namespace chorale {
 namespace {
 
 using Kind = OperationKind;
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
 // s_, or s2_, s3_ ...: no name begins with it.
 std::string unused_prefix(const Workload& workload) {
@@ -109,7 +109,7 @@ class MoveSearch {
   // Where a Send follows, which has less to do for slices.
   void shards(const Operation& sum) {
     const auto sends = [](const Operation& other) { return other.kind == Kind::Send; };
-    const Names by = readers(workload_, sum.name);
+    const NameList by = readers(workload_, sum.name);
     const bool is_sliced = std::ranges::any_of(
         by, [&](const std::string& reader) { return operation(workload_, reader).kind == Kind::Slice; });
     if (elements(sum.type) == 1 || is_sliced || std::ranges::none_of(workload_.operations, sends)) return;
@@ -150,13 +150,13 @@ class MoveSearch {
   // all subsets would be exponential, and what a part makes possible later is found from there.
   void reorders(const Operation& gather) {
     const std::string prefix = unused_prefix(workload_);
-    Names all;
+    NameList all;
     std::set<std::string> made = {gather.name};
-    std::vector<Names> single;
+    std::vector<NameList> single;
     for (const Unit& unit : units_) {
       if (!unit.overlap.empty() || !reads_any(unit, made)) continue;
       const bool directly = reads_any(unit, {gather.name});
-      Names more = all;
+      NameList more = all;
       more.push_back(unit.name);
       if (!counted(reorder(workload_, gather.name, more, prefix))) continue;
       all = more;
@@ -166,19 +166,20 @@ class MoveSearch {
     if (all.empty()) return;
     reorder_behind(gather, all, prefix);
     if (all.size() > 1)
-      for (const Names& one : single) {
+      for (const NameList& one : single) {
         reorder_behind(gather, one, prefix);
-        if (const Names with = followed(one, all); with.size() > 1 && with.size() < all.size())
+        if (const NameList with = followed(one, all); with.size() > 1 && with.size() < all.size())
           reorder_behind(gather, with, prefix);
       }
     for (std::size_t count = 2; count < all.size(); ++count)
       reorder_behind(gather, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}, prefix);
-    if (const Names each = operations_of(all); each.size() > all.size()) reorder_behind(gather, each, prefix);
+    if (const NameList each = operations_of(all); each.size() > all.size())
+      reorder_behind(gather, each, prefix);
   }
 
   // Units, with those of `all` that read them, directly or through each other. Moved alone, a unit would be
   // gathered again for its readers; with them, the gather moves on.
-  Names followed(Names names, const Names& all) const {
+  NameList followed(NameList names, const NameList& all) const {
     std::set<std::string> made;
     for (const std::string& name : operations_of(names)) made.insert(name);
     for (const Unit& unit : units_) {
@@ -190,7 +191,7 @@ class MoveSearch {
     return names;
   }
 
-  void reorder_behind(const Operation& gather, const Names& names, const std::string& prefix) {
+  void reorder_behind(const Operation& gather, const NameList& names, const std::string& prefix) {
     const std::string as = prefix == "s_" ? "" : "; " + prefix;
     attempt(fmt::format("reorder({}; {}{})", gather.name, fmt::join(names, ", "), as),
             reorder(workload_, gather.name, names, prefix));
@@ -202,8 +203,8 @@ class MoveSearch {
     });
   }
 
-  Names operations_of(const Names& units_named) const {
-    Names result;
+  NameList operations_of(const NameList& units_named) const {
+    NameList result;
     for (const Unit& unit : units_)
       if (std::ranges::find(units_named, unit.name) != units_named.end())
         for (const int i : unit.operations) result.push_back(at(i).name);
@@ -212,7 +213,7 @@ class MoveSearch {
 
   // --- Slices, and operations whose results are not read ---
 
-  void add_all(const Names& scripts, Workload after) {
+  void add_all(const NameList& scripts, Workload after) {
     if (scripts.empty()) return;
     moves_.list.push_back({.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
   }
@@ -220,7 +221,7 @@ class MoveSearch {
   // At once, since each is better than not and none excludes another: one state in slices saves its memory
   // and the gather that updated it. An output stays whole: the program's interface is the user's.
   void all_slices() {
-    Names scripts;
+    NameList scripts;
     Workload after = workload_;
     for (const Operation& input : workload_.operations) {
       if (input.kind != Kind::Input || !input.state || input.type.layout.kind != LayoutKind::Replicated)
@@ -237,7 +238,7 @@ class MoveSearch {
 
   // From the end, so that what only dead operations read is dead when it is reached.
   void all_dead() {
-    Names scripts;
+    NameList scripts;
     Workload after = workload_;
     for (auto it = workload_.operations.rbegin(); it != workload_.operations.rend(); ++it) {
       if (is_given(it->kind) || !is_alone(*it) || is_wanted(after, *it)) continue;
@@ -297,7 +298,7 @@ class MoveSearch {
   void overlaps_beside(std::size_t moved) {
     if (at(units_[moved].operations[0]).kind != Kind::AllToAllV) return;
     const std::set<std::size_t> before = reached(moved, false), after = reached(moved, true);
-    Names names;
+    NameList names;
     for (std::size_t i = 0; i < units_.size(); ++i) {
       const bool may = i == moved || (units_[i].overlap.empty() && is_computation(units_[i]) &&
                                       !before.contains(i) && !after.contains(i));
@@ -306,7 +307,7 @@ class MoveSearch {
     if (names.size() < 2) return;
     attempt_overlap(names);
   }
-  bool attempt_overlap(const Names& names) {
+  bool attempt_overlap(const NameList& names) {
     const std::string name = unused(workload_, "overlapped");
     return attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
                    overlap(workload_, names, name));
@@ -335,7 +336,7 @@ class MoveSearch {
       std::vector<std::size_t> longer = chain;
       longer.push_back(next);
       std::vector<Unit> members;
-      Names names;
+      NameList names;
       for (const std::size_t k : longer) {
         members.push_back(units_[k]);
         names.push_back(units_[k].name);
