@@ -14,8 +14,8 @@ def added(a, b):
 
 
 class Memory:
-    """Values by slot. A race is an access that does not know an earlier one; what is known is a set of events,
-    the bits of an integer."""
+    """Values by slot. A race is an access that does not know an earlier one of the slot. What is known is a
+    set of events: the bits of an integer."""
 
     def __init__(self):
         self.values, self.writer, self.readers = {}, {}, collections.defaultdict(list)
@@ -75,7 +75,7 @@ class Promise:
         self.inputs, self.outputs = lengths.get(kind, sizes)
         self.shift = [{"allgather": ("i", r * k), "gather": ("i", root * k), "reducescatter": ("o", r * k),
                        "scatter": ("o", root * k)}.get(kind, ("i", 0)) for r in every]
-        self.wanted = {}
+        self.wanted, self.unit = {}, 1  # unit: slots in a chunk of the file
         for r, j in [(r, j) for r in every for j in range(self.outputs[r]) if kind in lengths]:
             self.wanted[r, j] = tuple({
                 "allgather": [(j // k, j % k)], "gather": [(j // k, j % k)],
@@ -88,9 +88,10 @@ class Promise:
             return rank, buffer, index
         return rank, "b", index + (self.shift[rank][1] if buffer == self.shift[rank][0] else 0)
 
-    def fill(self, memory, same, rank, event, known):
+    def fill(self, memory, same, rank, event, known, launch=0):
         for j in range(self.inputs[rank]):
-            memory.write(self.place(same, rank, "i", j), (((rank, j),), hash((rank, j))), event, known)
+            value = ((rank, j + (launch << 20)),), hash((rank, j))
+            memory.write(self.place(same, rank, "i", j), value, event, known)
 
     def compare(self, values):
         """`values` by rank and output slot."""
@@ -108,7 +109,8 @@ class Promise:
         for (rank, j), (parts, _) in values.items():
             if parts != GARBAGE[0] and len({at for _, at in parts}) == 1:
                 self.wanted[rank, j] = parts
-                chunks[tuple(r for r, _ in parts), parts[0][1], j].append(rank)
+                if j % self.unit == 0:
+                    chunks[tuple(r for r, _ in parts), parts[0][1] // self.unit, j // self.unit].append(rank)
         if not chunks:
             raise Found("unknown", "promises nothing")
         return {"collective": "promised", "combining": any(len(pre) > 1 for pre, _, _ in chunks),

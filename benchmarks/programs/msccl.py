@@ -17,7 +17,7 @@ class Xml:
     """The first algorithm of a file. A step waits for a step of another block, or the next one there that
     raises its flag (hasdep): the others tell nobody that they are done."""
 
-    faults = ("offsets", "dependence", "send", "flag")
+    faults = ("offsets", "dependence", "send", "receive", "flag")
 
     def __init__(self, text):
         self.algo = ElementTree.fromstring(text[:text.index("</algo>") + len("</algo>")])
@@ -55,6 +55,7 @@ class Xml:
         fits, change = {
             "dependence": ([step for _, step in waiting], {"depid": "-1", "deps": "-1"}),
             "send": ([step for _, _, step in steps if step.get("type") == "s"], {"type": "nop"}),
+            "receive": ([step for _, _, step in steps if step.get("type") == "r"], {"type": "nop"}),
             "flag": ([step for r, b, step in steps if (r, b, numbers(step, "s")[0]) in awaited],
                      {"hasdep": "0"})}[fault]
         if fits:
