@@ -94,6 +94,7 @@ Point on_whole(const Point& point, const FewerLinks& fewer, const Topology& whol
   const int times = finer ? fewer.unit : 1;
   Point result = point;
   result.collective = of_kind(one, point.collective.kind, point.collective.chunks_per_block * times);
+  result.collective.order = point.collective.order;  // a baseline adds in its own
   Embedding there = identity(fewer.machine, result.collective);
   there.links = fewer.links;
   result.schedule = embedded(cut_finer(point.schedule, times), there, whole);

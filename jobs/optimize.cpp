@@ -342,8 +342,10 @@ Optimized optimize(const Machine& machine, const Collective& collective, const O
     };
   std::jthread reporter;
   search.publish = [&, kept](const std::function<Result()>& result) {
-    const Found found = [kept, result](const std::atomic<bool>* until) {
-      return kept->with(result(), until, true);
+    const Found found = [kept, result, is_limited, limit](const std::atomic<bool>* until) {
+      Result so_far = result();
+      if (is_limited) so_far.limits.time_ms = limit.count();
+      return kept->with(std::move(so_far), until, true);
     };
     reporter =
         std::jthread([&, found](const std::stop_token& done) { report(found, question.improved, done); });

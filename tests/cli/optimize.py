@@ -396,6 +396,16 @@ for found in work.glob("stopped/**/result.json"):
     sound(json.loads((found.parent / "table.json").read_text()))
     assert list(found.parent.glob("*.cpp")) or "no programs were written in haste" in rest, found
 
+# -- a fixed order of sums, where baselines over fast links add in orders of their own -----------------------
+late = [{"src": i, "dst": (i + 1) % 8, "bandwidth": 4, "both_ways": True} for i in range(8)]
+late.append({"src": 0, "dst": 4, "alpha_us": 9, "both_ways": True})
+(work / "late.json").write_text(json.dumps({"topology": "late", "ranks": 8, "links": late}))
+for number, case in enumerate((("dgx1", "allreduce", "--sizes", "64K", "--effort", 1, "--time", "events"), ("late.json", "allreduce", "--sizes", "64M", "--effort", 1),
+                               ("late.json", "allreduce", "--sizes", "1K,256M", "--time-limit", "100ms"))):
+    run("optimize", *case, "--order", "fixed", "-o", f"fixed{number}")
+    for found in work.glob(f"fixed{number}/**/result.json"):
+        assert "problem" not in run("check", found, "--conflicts", "0", code=(0, 3)).stdout
+
 # -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
 refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "files of other tools"])

@@ -50,6 +50,9 @@ TEST(FewerLinks, SchedulesAreThoseOfTheWhole) {
           const Point same = on_whole(point, fewer, whole, one, false);
           EXPECT_LE(same.cost.rounds, point.cost.rounds);
           EXPECT_TRUE(violations(whole, one, same, 1).empty());
+          Collective ordered = one;
+          ordered.order.kind = SumOrder::Kind::Free;
+          EXPECT_EQ(on_whole(point, fewer, whole, ordered, false).collective, same.collective);
           ++carried;
         }
       }
