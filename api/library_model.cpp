@@ -21,6 +21,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bounds/cuts.h"
 #include "construct/baselines/rings.h"
 #include "ir/error.h"
 #include "ir/json_fields.h"
@@ -525,25 +526,16 @@ std::optional<NamedShape> shape_named(std::string name) {
   return best;
 }
 
-// GB/s that leave a node over its NICs: what links to other nodes carry, those of one limit together.
+// GB/s that leave a node over its NICs: what links to other nodes carry, within all limits over them.
 double gbs_out_of(const Topology& topology, const std::vector<Rank>& node) {
   const auto is_inside = [&](Node n) { return std::ranges::binary_search(node, n); };
-  const auto leaves = [&](LinkId l) {
-    return is_inside(topology.links[l].src) && !is_inside(topology.links[l].dst);
-  };
-  std::vector<bool> counted(topology.links.size(), false);
-  double gbs = 0;
-  const auto add = [&](LinkId l, int bandwidth) {
-    gbs += bandwidth * 1e-3 / topology.links[l].beta_us_per_byte;
-  };
-  for (const SharedLimit& limit : topology.limits) {
-    if (!std::ranges::all_of(limit.links, leaves) || limit.links.empty() || counted[limit.links.front()])
-      continue;
-    add(limit.links.front(), limit.bandwidth);
-    for (const LinkId l : limit.links) counted[l] = true;
-  }
+  std::vector<bool> leaves(topology.links.size());
   for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-    if (leaves(l) && !counted[l]) add(l, topology.links[l].bandwidth);
+    leaves[l] = is_inside(topology.links[l].src) && !is_inside(topology.links[l].dst);
+  const std::vector<double> shares = fair_shares(topology, leaves);
+  double gbs = 0;
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    gbs += shares[l] * 1e-3 / topology.links[l].beta_us_per_byte;
   return gbs;
 }
 
@@ -570,7 +562,9 @@ std::optional<LibraryMachine> library_machine(const Topology& topology) {
                          .network = shape->network};
   if (shape->is_mesh) machine.joined = Joined::Mesh;
   if (nodes.size() > 1) {
-    const double gbs = gbs_out_of(topology, nodes.front()), usual = known_gpu(machine.gpu).nic_gbits / 8;
+    double gbs = std::numeric_limits<double>::infinity();  // of the node with the least
+    for (const std::vector<Rank>& node : nodes) gbs = std::min(gbs, gbs_out_of(topology, node));
+    const double usual = known_gpu(machine.gpu).nic_gbits / 8;
     machine.nics = std::clamp(static_cast<int>(std::lround(gbs / usual)), 1, machine.gpus);
     if (gbs < 0.9 * machine.nics * usual) machine.nic_gbits = 8 * gbs / machine.nics;
   }

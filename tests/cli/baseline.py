@@ -101,9 +101,14 @@ for row in best["rows"]:
 assert optimized("dgx-h100:1", "--switches-forward-only")["library"] == "NCCL"
 for other in (optimized("ring:4"), optimized("dgx-h100:1", "--baselines", "mpi"), optimized("dgx-h100:1", "--without-rank", "3")):
     assert other["library"] == "" and all(row["library"] == "" for row in other["rows"]), other
-# Nodes of one GPU each: what NCCL takes is no less than the bound.
-for row in optimized("dgx-h100:2x1")["rows"]:
-    assert row["library_us"] >= row["bound_us"] > 0, row
+# Nodes of one GPU each, nodes whose GPUs share NICs, and two nodes with different numbers of NICs: what NCCL takes
+# is no less than the bound.
+examples = pathlib.Path(__file__).parents[2] / "examples"
+run_chorale("topology", "import", examples / "dgx_a100_4nics.txt", "--nodes", "2", "-o", "shared_nics.json")
+run_chorale("topology", "import", examples / "h100.txt", examples / "dgx_a100_4nics.txt", "-o", "two_kinds.json")
+for machine in ("dgx-h100:2x1", "shared_nics.json", "two_kinds.json"):
+    for row in optimized(machine)["rows"]:
+        assert row["library_us"] >= row["bound_us"] > 0, (machine, row)
 # A node of 16 A100 with one NIC of 8 GB/s: two nodes do not exceed it by more than trees may.
 assert taken("a100:2", "allreduce", size=GI)[3] <= 8 * 2 * 31 / 32
 
