@@ -364,6 +364,7 @@ class Reader {
     if (file.in_place && rank.input_chunks == 0)
       rank.input_chunks = chorale::input_chunks(file.collective, n);
     rank.scratch_chunks = number(gpu, "s_chunks", 0, kMostNumber);
+    std::set<BlockReference> flagless;
     int expected = 0;
     for (const pugi::xml_node tb : gpu.children("tb")) {
       if (number(tb, "id", 0, kMostNumber) != expected++)
@@ -379,10 +380,21 @@ class Reader {
         // -1: it waits for none. Numbers of blocks that are not there are the verifier's to find.
         const int depends = number(step, "depid", -1, kMostNumber);
         if (depends >= 0) i.after.push_back({depends, number(step, "deps", 0, kMostNumber)});
+        if (!step.attribute("hasdep").as_bool(true))
+          flagless.insert({expected - 1, static_cast<int>(block.instructions.size())});
         block.instructions.push_back(std::move(i));
       }
       rank.blocks.push_back(std::move(block));
     }
+    for (const Block& block : rank.blocks)
+      for (const BlockInstruction& i : block.instructions)
+        for (const BlockReference& before : i.after)
+          if (flagless.contains(before))
+            throw InputError(
+                where(gpu),
+                fmt::format("a step waits for step {} of tb {}, which has hasdep=\"0\" and raises no flag",
+                            before.instruction, before.block),
+                "set its hasdep to 1: the wait would not end");
   }
 
   std::string file_;

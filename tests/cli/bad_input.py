@@ -317,6 +317,9 @@ step = '<step s="0" type="{}" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="2
 for name, ends in {"there": (0, 1), "back": (1, 0)}.items():
     (work / f"{name}.json").write_text(json.dumps({"collective": name, "chunks": [{"pre": [ends[0]], "post": [ends[1]]}]}))
 assert "right" in run_chorale("program", "custom.xml", "--collective", "there.json").stdout
+# A step that waits for one that raises no flag: MSCCL's executor would wait for ever.
+waits = '<tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="nop" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="0" depid="0" deps="0" hasdep="0"/></tb>'
+(work / "flagless.xml").write_text((work / "custom.xml").read_text().replace('</tb></gpu><gpu id="1"', f'</tb>{waits}</gpu><gpu id="1"'))
 plan("unknown.plan", lambda plan, ops: ops[0].update(name="fly"))
 plan("proxy.plan", lambda plan, ops: plan["gpus"][1]["channels"][0].update(channel_type="pigeon"))
 plan("race.plan", lambda plan, ops: ops.remove({"name": "nop"}))
@@ -328,6 +331,7 @@ for name, (arguments, word) in {
     "emit a point that is not there": (["emit", "good.json", "--point", "99"], "point"),
     "emit no result": (["emit", "wrong.xml"], "wrong.xml"),
     "a program without attributes": (["program", "wrong.xml"], "has no coll"),
+    "a wait for a step without a flag": (["program", "flagless.xml", "--collective", "there.json"], 'which has hasdep="0" and raises no flag'),
     "a program that is not there": (["program", "nowhere.xml"], "nowhere.xml"),
     "a program that is no JSON": (["program", "many.json"], "many.json"),
     "a result for a program": (["program", "good.json"], "good.json: is a result, and something else is needed"),
