@@ -386,15 +386,26 @@ class Reader {
       }
       rank.blocks.push_back(std::move(block));
     }
-    for (const Block& block : rank.blocks)
-      for (const BlockInstruction& i : block.instructions)
-        for (const BlockReference& before : i.after)
-          if (flagless.contains(before))
-            throw InputError(
-                where(gpu),
-                fmt::format("a step waits for step {} of tb {}, which has hasdep=\"0\" and raises no flag",
-                            before.instruction, before.block),
-                "set its hasdep to 1: the wait would not end");
+    go_on_at_flags(gpu, flagless, rank);
+  }
+
+  // A step that waits for one without a flag goes on at the next flag of that block.
+  void go_on_at_flags(const pugi::xml_node& gpu, const std::set<BlockReference>& flagless,
+                      BlockRank& rank) const {
+    const auto flag_of = [&](const BlockReference& before) {
+      BlockReference raised = before;
+      while (flagless.contains(raised)) ++raised.instruction;
+      if (raised != before && raised.instruction == std::ssize(rank.blocks[raised.block].instructions))
+        throw InputError(
+            where(gpu),
+            fmt::format("a step waits for step {} of tb {}, which has hasdep=\"0\" and raises no flag",
+                        before.instruction, before.block),
+            "set its hasdep to 1: the wait would not end");
+      return raised;
+    };
+    for (Block& block : rank.blocks)
+      for (BlockInstruction& i : block.instructions)
+        std::ranges::transform(i.after, i.after.begin(), flag_of);
   }
 
   std::string file_;
