@@ -101,8 +101,8 @@ for row in best["rows"]:
 assert optimized("dgx-h100:1", "--switches-forward-only")["library"] == "NCCL"
 for other in (optimized("ring:4"), optimized("dgx-h100:1", "--baselines", "mpi"), optimized("dgx-h100:1", "--without-rank", "3")):
     assert other["library"] == "" and all(row["library"] == "" for row in other["rows"]), other
-# Nodes of one GPU each, nodes whose GPUs share NICs, and two nodes with different numbers of NICs: what NCCL takes
-# is no less than the bound.
+# Nodes of one GPU each, nodes whose GPUs share NICs, and two nodes with different numbers of NICs: what NCCL
+# takes is no less than the bound.
 examples = pathlib.Path(__file__).parents[2] / "examples"
 run_chorale("topology", "import", examples / "dgx_a100_4nics.txt", "--nodes", "2", "-o", "shared_nics.json")
 run_chorale("topology", "import", examples / "h100.txt", examples / "dgx_a100_4nics.txt", "-o", "two_kinds.json")
