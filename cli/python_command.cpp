@@ -88,6 +88,9 @@ Outcome done_in_python(const std::string& command, const std::string& module, co
   const std::string answer = folder.text("outcome");
   if (!done && stopped == Stopped::No)
     throw InputError(command, "its Python failed: " + folder.complaint(), "python3 has to be 3.9 or newer");
+  if (answer.empty() && stopped == Stopped::No)
+    throw InputError(command, "its Python wrote no answer",
+                     "python3 on the path has to be Python 3.9 or newer");
   if (answer.empty())
     return {.exit_code = exit_code_of(stopped),
             .errors = {fmt::format("nothing was done ({})", name_of(stopped))}};

@@ -531,6 +531,10 @@ done = run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "60", 
 assert json.loads((work / "cut.json").read_text())["calls"] == found["calls"]
 # It is written in Python: without, and without the package beside the program, a line says so.
 refused("job", "gain.csv", env={"PATH": "/nowhere"}, says="chorale job: needs Python, which is not here; install python3")
+(work / "silent").mkdir()
+(work / "silent/python3").write_text("#!/bin/sh\nexit 0\n")
+(work / "silent/python3").chmod(0o755)
+refused("job", "gain.csv", env={"PATH": f"{work}/silent:/usr/bin:/bin"}, says="chorale job: its Python wrote no answer")
 (work / "bin").mkdir()
 shutil.copy(sys.argv[1], work / "bin/chorale")
 alone = subprocess.run([work / "bin/chorale", "job", "gain.csv"], capture_output=True, text=True, cwd=work)
