@@ -28,36 +28,13 @@ from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, 
 
 from chorale import compiler  # noqa: E402
 from chorale.logs import log  # noqa: E402
+from megatron import Copied, Summed  # noqa: E402
 
 rank, ranks = dist.get_rank(), dist.get_world_size()
 WIDTH, INNER, HEADS, BATCH, LENGTH = 16, 24, 4, 2, 6
 mesh = init_device_mesh("cpu", (ranks,))
 logged = io.StringIO()
 log.addHandler(logging.StreamHandler(logged))
-
-
-class Copied(torch.autograd.Function):
-    """Megatron-LM's f: the identity, whose gradient is summed."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return collectives.all_reduce(gradient, "sum", dist.group.WORLD)
-
-
-class Summed(torch.autograd.Function):
-    """Megatron-LM's g."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return collectives.all_reduce(x, "sum", dist.group.WORLD)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient
 
 
 def attention(q, k, v, heads):

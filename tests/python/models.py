@@ -30,6 +30,7 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInp
                                                SequenceParallel, parallelize_module)
 
 import chorale  # noqa: E402
+import megatron  # noqa: E402
 import stand_in  # noqa: E402
 from chorale import compiler  # noqa: E402
 from chorale.logs import log  # noqa: E402
@@ -41,12 +42,8 @@ WIDTH, INNER, HEADS, BATCH, LENGTH = 16, 24, 4, 2, 4
 mesh = init_device_mesh("cpu", (ranks,))
 
 
-class Copied(torch.autograd.Function):
-    """Megatron-LM's copy to the tensor parallel region, whose gradient is summed in place."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.view_as(x)
+class CopiedInPlace(megatron.Copied):
+    """As Megatron-LM has it: the gradient is summed in place."""
 
     @staticmethod
     def backward(ctx, gradient):
@@ -55,18 +52,12 @@ class Copied(torch.autograd.Function):
         return gradient
 
 
-class Reduced(torch.autograd.Function):
-    """Megatron-LM's reduction from the tensor parallel region."""
-
+class SummedInPlace(megatron.Summed):
     @staticmethod
     def forward(ctx, x):
         x = x.clone()
         dist.all_reduce(x)
         return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient
 
 
 def attended(q, k, v, heads):
@@ -87,11 +78,11 @@ class Megatron(torch.nn.Module):
         self.behind = behind
 
     def forward(self, x):
-        y = Copied.apply(x if self.behind else self.first(x))
-        y = Reduced.apply(self.out(attended(*self.qkv(y).chunk(3, -1), HEADS // ranks))) + self.bias
+        y = CopiedInPlace.apply(x if self.behind else self.first(x))
+        y = SummedInPlace.apply(self.out(attended(*self.qkv(y).chunk(3, -1), HEADS // ranks))) + self.bias
         x = self.first(x + y) if self.behind else x + y
-        y = Copied.apply(x if self.behind else self.second(x))
-        y = Reduced.apply(self.down(F.gelu(self.up(y), approximate="tanh")))
+        y = CopiedInPlace.apply(x if self.behind else self.second(x))
+        y = SummedInPlace.apply(self.down(F.gelu(self.up(y), approximate="tanh")))
         return self.second(x + y) if self.behind else x + y
 
 

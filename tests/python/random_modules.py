@@ -22,31 +22,12 @@ import torch.distributed._functional_collectives as collectives  # noqa: E402
 
 import stand_in  # noqa: E402
 from chorale.logs import log  # noqa: E402
+from megatron import Copied, Summed  # noqa: E402
 
 rank, ranks = dist.get_rank(), dist.get_world_size()
 log.setLevel("WARNING")
 torch._dynamo.config.recompile_limit = 10000
 warnings.simplefilter("ignore", FutureWarning)  # of names that older versions have
-
-
-class Copied(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return collectives.all_reduce(gradient, "sum", dist.group.WORLD)
-
-
-class Summed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return collectives.all_reduce(x, "sum", dist.group.WORLD)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient
 
 
 WIDTH = 8
