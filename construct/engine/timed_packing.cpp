@@ -348,12 +348,12 @@ class Packing {
                         load, sends_);
   }
 
-  // Mostly half way: both trees then have as many steps to share their links in.
+  // Mostly after half of the steps: both trees then have as many to share their links in.
   Meeting some_meeting(const ChunkClass& chunks) {
     const Rank root = chunks.pre[random_() % chunks.pre.size()];
-    const bool half_way = random_() % 8 != 0;
+    const bool after_half = random_() % 8 != 0;
     return {.root = root,
-            .step = half_way ? static_cast<int>((steps_ + random_() % 2) / 2)
+            .step = after_half ? static_cast<int>((steps_ + random_() % 2) / 2)
                              : static_cast<int>(random_() % static_cast<unsigned>(steps_ + 1))};
   }
 

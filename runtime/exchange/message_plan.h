@@ -45,7 +45,7 @@ using MessagePlan = std::vector<MessageTask>;
 
 // MPI promises this many tags: messages of a pair whose tags are equal modulo that keep their order.
 constexpr int kTags = 1 << 15;
-// Number of receives posted at a time: each wait looks at all of them.
+// Number of receives posted at a time: each wait tests all of them.
 constexpr int kPostedReceives = 64;
 
 class MessagePlanner {
