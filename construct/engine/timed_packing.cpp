@@ -354,7 +354,7 @@ class Packing {
     const bool after_half = random_() % 8 != 0;
     return {.root = root,
             .step = after_half ? static_cast<int>((steps_ + random_() % 2) / 2)
-                             : static_cast<int>(random_() % static_cast<unsigned>(steps_ + 1))};
+                               : static_cast<int>(random_() % static_cast<unsigned>(steps_ + 1))};
   }
 
   // At a rank that contributes, so that the sum is complete there and nowhere before, after enough steps for
