@@ -20,13 +20,16 @@
 #include "codegen/nccl_source.h"
 #include "codegen/passes/lower.h"
 #include "codegen/simulators/messages.h"
+#include "construct/baselines/rings.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
+#include "ir/disjoint_sets.h"
 #include "ir/links_alone.h"
 #include "ir/row_named.h"
 #include "ir/words.h"
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"
+#include "topology/hardware/facts.h"
 
 namespace chorale {
 namespace {
@@ -108,6 +111,25 @@ Compiled replayed(const Verified<Schedule>& schedule, const Topology& topology, 
   return Compiled{.path = path,
                   .files = {{path, messages_as_json(schedule, block, title(topology, point))}},
                   .note = unused_switches(topology, point, to.name)};
+}
+
+// The node of each rank, whose ranks share memory: links join them that share no NIC, or, where no limit is a
+// NIC's, whose latency is below the network's (links between sockets are slower, too). Empty: one node.
+std::vector<int> nodes_by_rank(const Topology& topology) {
+  std::vector<bool> over_nic(topology.links.size());
+  for (const SharedLimit& limit : topology.limits)
+    for (const LinkId l : limit.links)
+      if (limit.name.starts_with("NIC ")) over_nic[l] = true;
+  const double least_us = std::ranges::min(network_table(), {}, &NetworkFacts::step_us).step_us;
+  double network_us = nodes_of(topology).network_us;
+  network_us = std::isinf(network_us) ? least_us : std::max(network_us, least_us);
+  if (std::ranges::find(over_nic, true) != over_nic.end()) network_us = HUGE_VAL;
+  DisjointSets joined(topology.ranks);
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    if (const Link& link = topology.links[l]; !over_nic[l] && link.alpha_us < network_us)
+      joined.join(link.src, link.dst);
+  const std::vector<int> nodes = joined.representatives();
+  return std::ranges::count(nodes, nodes.front()) == topology.ranks ? std::vector<int>() : nodes;
 }
 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
@@ -279,7 +301,8 @@ OrError<Compiled> try_compile(const Topology& topology, const Point& point, Targ
     case Target::Mscclpp: {
       const MscclppOptions limits{.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
-                                  .max_bytes = options.max_bytes};
+                                  .max_bytes = options.max_bytes,
+                                  .nodes = nodes_by_rank(topology)};
       how.in_place = options.in_place;
       how.reuse_scratch = false;
       how.peers = peers_for_mscclpp(limits);

@@ -391,6 +391,7 @@ class SharedMemoryProgram : public LoweredProgram {
               .out_of_place = !file_.program.in_place,
               .pieces = file_.pieces,
               .notes = file_.notes};
+    shape_.ports = static_cast<int>(file_.proxies.size());
     count(shape_, file_.program, [](const PeerInstruction& i) { return to_string(i.opcode); });
     for (const PeerRank& rank : file_.program.ranks) shape_.counters += rank.counters;
   }

@@ -124,6 +124,7 @@ struct ProgramShape {
   std::string name = {};
   Collective collective = {};
   bool shared_memory = false;  // one-sided operations, ordered by counters; else blocks with queues
+  int ports = 0;               // whose proxies do what blocks ask for, in addition
   bool in_place = false, out_of_place = false;  // what it is for
   long long ranks = 0, blocks = 0;
   long long longest = 0;                         // instructions of a block

@@ -168,7 +168,10 @@ namespace {
 std::string summary(const ProgramShape& shape) {
   std::string text = fmt::format(
       "{}: {} over {}{}; {} in all, {}, at most {} each:", shape.name, name_of(shape.collective),
-      counted(shape.ranks, "rank"), shape.shared_memory ? " in shared memory" : "",
+      counted(shape.ranks, "rank"),
+      !shape.shared_memory ? ""
+      : shape.ports == 0   ? " in shared memory"
+                         : fmt::format(" in shared memory and over {}", counted(shape.ports, "port channel")),
       counted(shape.blocks, "block"),
       shape.shared_memory ? counted(shape.counters, "counter") : counted(shape.channels, "channel"),
       counted(shape.longest, "instruction"));

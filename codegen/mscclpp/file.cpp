@@ -423,7 +423,9 @@ std::optional<Fault> excess(const std::vector<Gpu>& gpus, int most_operations) {
       };
       limit(gpus[n].blocks[b].operations.size(), most_operations, "operations");
       limit(gpus[n].blocks[b].channels.size(), kMostChannels, "channels");
+      limit(gpus[n].blocks[b].ports.size(), kMostChannels, "port channels");
       limit(gpus[n].blocks[b].remotes.size(), kMostChannels, "buffers of peers");
+      limit(gpus[n].blocks[b].port_remotes.size(), kMostChannels, "buffers of peers on other nodes");
       limit(gpus[n].blocks[b].switches.size(), kMostChannels, "switch channels");
     }
   return fault;
@@ -448,7 +450,8 @@ int position(const std::vector<T>& all, const T& one) {
   return static_cast<int>(std::ranges::find(all, one) - all.begin());
 }
 
-Json place_json(const PlanPlace& place, int size, const Gpu& gpu, const Threadblock& block) {
+Json place_json(const PlanPlace& place, const Operation& op, const Gpu& gpu, const Threadblock& block) {
+  const int size = op.size;
   if (place.role.where == Where::Local)
     return {{"type", letter_of(place.buffer)}, {"index", place.index}, {"size", size}};
   if (place.role.where == Where::Switch) {
@@ -456,7 +459,9 @@ Json place_json(const PlanPlace& place, int size, const Gpu& gpu, const Threadbl
     return {{"switch_channel_id", position(block.switches, group)}, {"index", place.index}, {"size", size}};
   }
   const int remote = position(gpu.remotes, {place.ranks[0], place.buffer});
-  return {{"buffer_id", position(block.remotes, remote)}, {"index", place.index}, {"size", size}};
+  return {{"buffer_id", position(op.port ? block.port_remotes : block.remotes, remote)},
+          {"index", place.index},
+          {"size", size}};
 }
 
 // Of the block's channels, one to this rank.
@@ -465,16 +470,17 @@ int channel_to(Rank peer, const Gpu& gpu, const Threadblock& block) {
   return static_cast<int>(at - block.channels.begin());
 }
 
-// Pairs (put, get) have one channel per remote operand, beside the ids; other operations name remote buffers
-// alone. The key channel_type is wanted wherever a peer is involved.
+// Pairs (put, get) have one channel per remote operand, beside the ids, over a port the one that they state;
+// other operations name remote buffers alone. The key channel_type is wanted wherever a peer is involved.
 Json operation_json(const Operation& op, const Gpu& gpu, const Threadblock& block) {
   Json json = {{"name", op.name}};
   Json channels = Json::array();
-  for (int channel : op.channels) channels.push_back(position(block.channels, channel));
+  for (int channel : op.channels)
+    channels.push_back(position(op.port ? block.ports : block.channels, channel));
   for (const auto& [key, places] : {std::pair{"src_buff", &op.from}, std::pair{"dst_buff", &op.to}})
     for (const PlanPlace& each : *places) {
-      json[key].push_back(place_json(each, op.size, gpu, block));
-      if (op.shape->pairs && each.role.where == Where::Remote)
+      json[key].push_back(place_json(each, op, gpu, block));
+      if (!op.port && op.shape->pairs && each.role.where == Where::Remote)
         channels.push_back(channel_to(each.ranks[0], gpu, block));
     }
   if (!channels.empty()) json["channel_ids"] = channels;
@@ -485,7 +491,7 @@ Json operation_json(const Operation& op, const Gpu& gpu, const Threadblock& bloc
   if (any(Where::Switch))
     json["channel_type"] = "switch";
   else if (!channels.empty() || any(Where::Remote))
-    json["channel_type"] = "memory";
+    json["channel_type"] = op.port ? "port" : "memory";
   const bool sum_of_switch = !op.from.empty() && op.from.front().role.where == Where::Switch;
   if (sum_of_switch || (op.shape != nullptr && !op.shape->pairs && op.from.size() > 1))
     json["reduce_op"] = "sum";
@@ -497,10 +503,13 @@ Json block_json(std::size_t id, const Gpu& gpu, const Threadblock& block) {
   for (const Operation& op : block.operations) operations.push_back(operation_json(op, gpu, block));
   if (!block.channels.empty())
     channels.push_back({{"channel_type", "memory"}, {"channel_ids", block.channels}});
+  if (!block.ports.empty()) channels.push_back({{"channel_type", "port"}, {"channel_ids", block.ports}});
   if (!block.switches.empty())
     channels.push_back({{"channel_type", "switch"}, {"channel_ids", block.switches}});
   if (!block.remotes.empty())
     remotes.push_back({{"access_channel_type", "memory"}, {"remote_buffer_ids", block.remotes}});
+  if (!block.port_remotes.empty())
+    remotes.push_back({{"access_channel_type", "port"}, {"remote_buffer_ids", block.port_remotes}});
   return {{"id", id}, {"ops", operations}, {"channels", channels}, {"remote_buffer_refs", remotes}};
 }
 
@@ -508,14 +517,18 @@ Json gpu_json(std::size_t id, const Gpu& gpu, const Gpu& most) {
   Json blocks = Json::array(), channels = Json::array(), remotes = Json::array();
   for (const Threadblock& block : gpu.blocks) blocks.push_back(block_json(blocks.size(), gpu, block));
   if (!gpu.peers.empty()) channels.push_back({{"channel_type", "memory"}, {"connected_to", gpu.peers}});
+  if (!gpu.ports.empty()) channels.push_back({{"channel_type", "port"}, {"connected_to", gpu.ports}});
   for (const Group& group : gpu.groups)
     channels.push_back(
         {{"channel_type", "switch"},
          {"buffer_type", letter_of(group.buffer)},
          {"rank_groups", Json::array({{{"size", group.ranks.size()}, {"ranks", group.ranks}}})}});
-  for (const auto& [rank, buffer] : gpu.remotes)
-    remotes.push_back(
-        {{"rank", rank}, {"type", letter_of(buffer)}, {"access_channel_types", Json::array({"memory"})}});
+  for (const auto& [rank, buffer] : gpu.remotes) {
+    const bool port = std::ranges::find(gpu.ports, rank) != gpu.ports.end();
+    remotes.push_back({{"rank", rank},
+                       {"type", letter_of(buffer)},
+                       {"access_channel_types", Json::array({port ? "port" : "memory"})}});
+  }
   return {{"id", id},
           {"input_chunks", gpu.input == 0 ? most.input : gpu.input},
           {"output_chunks", gpu.output == 0 ? most.output : gpu.output},

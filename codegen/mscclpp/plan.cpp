@@ -40,15 +40,17 @@ void require_right(const std::string& text, const std::string& name, const SumOr
 }  // namespace
 
 PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
-  return {
-      .double_scratch = false,
-      .shared_counters = true,
-      .by_steps = true,
-      .switches = true,
-      .has = [](Rank n, const DataOperation& op) { return mscclpp::shape_for(n, op) != nullptr; },
-      .excess = [most = options.most_operations](
-                    const PeerProgram& lane) { return mscclpp::excess(mscclpp::plan_of(lane).gpus, most); },
-      .most_blocks = kMostBlocks};
+  return {.double_scratch = false,
+          .shared_counters = true,
+          .by_steps = true,
+          .switches = true,
+          .has = [nodes = options.nodes](
+                     Rank n, const DataOperation& op) { return mscclpp::shape_for(n, op, nodes) != nullptr; },
+          .excess =
+              [options](const PeerProgram& lane) {
+                return mscclpp::excess(mscclpp::plan_of(lane, options.nodes).gpus, options.most_operations);
+              },
+          .most_blocks = kMostBlocks};
 }
 
 std::optional<Fault> without_mscclpp_name(const Collective& collective) {
@@ -64,7 +66,7 @@ std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppO
     throw InputError(program->name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",
                      "use another target");
   if (const auto fault = without_mscclpp_name(program.collective())) throw InputError(program->name, *fault);
-  mscclpp::WrittenPlan plan = mscclpp::plan_of(*program);
+  mscclpp::WrittenPlan plan = mscclpp::plan_of(*program, options.nodes);
   if (plan.fault) throw InputError(program->name, *plan.fault);
   mscclpp::Plan written{.name = program->name,
                         .collective = name_of(row_of(program.collective().kind).result),

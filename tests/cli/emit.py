@@ -243,6 +243,22 @@ for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"
     for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
         assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
 
+# Plans for several nodes have port channels between them and memory channels inside; in a ring of one-GPU
+# nodes all are ports. Verdicts on them, and on what faults make of them, are those of an interpreter that
+# shares nothing; they run on threads.
+for machine, kind, nodes in [("dgx-h100:2x2", "allgather", [0, 0, 1, 1]), ("dgx-h100:2x2", "allreduce", [0, 0, 1, 1]),
+                             ("dgx-h100:3x1", "broadcast", [0, 1, 2]), ("dgx-spark:4", "alltoall", [0, 1, 2, 3])]:
+    run(chorale, "frontier", machine, kind, "--max-chunks", "2", "--time-limit", "5", "--json", "nodes.json", code=(0, 3))
+    for mode in [[], ["--in-place"]]:
+        for path in run(chorale, "emit", "nodes.json", "--target", "mscclpp", "-o", f"nodes{len(mode)}", *mode).split():
+            for rank, gpu in enumerate(json.loads((work / path).read_text())["gpus"]):
+                assert all((channel["channel_type"] == "port") == (nodes[rank] != nodes[peer])
+                           for channel in gpu["channels"] for peer in channel.get("connected_to", [])), path
+            assert "port channels" in run(chorale, "program", path, "--bytes", "1,1000").replace("\n  ", " "), path
+said = run(sys.executable, samples.parents[2] / "benchmarks/programs", chorale, work / "nodes0", work / "nodes1", "--orders", "2")
+same, of = map(int, re.search(r"(\d+) of (\d+) the same", said).groups())
+assert same == of >= 40, said
+
 # What a target cannot express is said on standard error: one line if nothing is written, otherwise one for
 # each point that is not.
 said = refused("emit", "custom.json", "--target", "msccl-xml", "-o", "none")

@@ -285,6 +285,62 @@ TEST(WriteMscclppPlan, switches_add_and_store) {
   }
 }
 
+// Between ranks of one node there are memory channels, between others port channels, whose proxies put alone.
+// What a proxy reads may change only after a flush: without any the plan is wrong. Only in place may what is
+// put be copies in scratch, which the next launch overwrites after the handshake.
+TEST(WriteMscclppPlan, nodes_are_joined_by_port_channels) {
+  int plans = 0, flushes = 0;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    std::mt19937 random(seed);
+    const int ranks = 4 + static_cast<int>(seed) % 3;
+    const Topology topology = test::full(ranks);
+    MscclppOptions options;
+    for (Rank n = 0; n < ranks; ++n) options.nodes.push_back(n / 2);  // the last may be alone
+    for (const std::string kind : {"allreduce", "allgather", "alltoall", "broadcast", "reducescatter"}) {
+      const bool adds = kind == "allreduce";
+      const Collective collective = make_collective(kind, ranks, adds ? ranks * 2 : 2);
+      const Verified<Schedule> schedule =
+          accepted(topology, collective,
+                   adds ? test::random_allreduce(topology, 2, random) : direct(topology, collective));
+      for (const bool in_place : {false, true}) {
+        const std::string text = to_mscclpp_plan(
+            lower<PeerProgram>(
+                schedule,
+                {.in_place = in_place, .reuse_scratch = false, .peers = peers_for_mscclpp(options)}),
+            options);  // verified
+        nlohmann::json plan = nlohmann::json::parse(text);
+        for (Rank n = 0; n < ranks; ++n)
+          for (const nlohmann::json& channel : plan["gpus"][n]["channels"])
+            for (const Rank peer : channel["connected_to"])
+              EXPECT_EQ(channel["channel_type"], n / 2 == peer / 2 ? "memory" : "port") << kind << seed;
+        int here = 0;
+        for (nlohmann::json& gpu : plan["gpus"])
+          for (nlohmann::json& block : gpu["threadblocks"]) {
+            nlohmann::json kept = nlohmann::json::array();
+            for (const nlohmann::json& op : block["ops"]) {
+              const bool flush = op["name"] == "flush";
+              EXPECT_TRUE(!flush || op["dst_buff"].size() == op["channel_ids"].size());
+              EXPECT_TRUE(flush || !op.contains("dst_buff") || op.value("channel_type", "") != "port" ||
+                          op["name"] == "put");
+              if (!flush) kept.push_back(op);
+            }
+            here += static_cast<int>(block["ops"].size() - kept.size());
+            block["ops"] = std::move(kept);
+          }
+        EXPECT_GT(here, 0) << kind << seed;
+        const MscclppFile without = mscclpp_from_json(plan.dump(), "without flushes");
+        EXPECT_EQ(violations(without.collective, without.program, {.proxies = without.proxies}).empty(),
+                  in_place && kind == "alltoall")
+            << kind << seed;
+        ++plans;
+        flushes += here;
+      }
+    }
+  }
+  EXPECT_EQ(plans, 60);
+  EXPECT_GT(flushes, 200);
+}
+
 // Two nodes: ranks 0 and 8 add up their nodes by switches, 8 adds both, and both copy the result to their
 // nodes. The result comes to 0 as one message of two chunks, over the sums that it had made: these do not go
 // to all of its node.
