@@ -257,6 +257,7 @@ class PeerVerifier final : SymbolicMachine {
     Cell& here = cell(n, slot, launch_[n]);
     touch(here, {slot, n}, true, by_user(n, knowing));
     here.value = std::move(value);
+    here.made_of.clear();
   }
 
   Doing by_user(Rank n, const Knowing& knowing) const {
@@ -400,9 +401,7 @@ class PeerVerifier final : SymbolicMachine {
                 }};
     if (!packets_.empty())
       doing.carried = [&](const Cell& here) {
-        const Access& by = here.writer;
-        return came_as_packet(here, actor) ||
-               knowing.over.contains({&here, by.actor, by.instruction, by.phase});
+        return came_as_packet(here, actor) || knows(knowing, here, here.writer);
       };
     see_packets(actor);
     perform(op, doing);

@@ -191,10 +191,10 @@ class Threads:
         for i, place in enumerate(op[key]):
             ranks, buffer = [self.rank], place.get("type")
             if "buffer_id" in place:
-                kind = "port" if self.by_proxy(op) else "memory"
-                if kind != op.get("channel_type", kind):
-                    raise Found("unknown", op["name"] + " over a port")
-                remote = self.gpu["remote_buffers"][self.remotes[kind][place["buffer_id"]]]
+                numbers = self.remotes.get("port" if self.by_proxy(op) else "memory", [])
+                if place["buffer_id"] >= len(numbers):
+                    raise Found("wrong", op["name"] + " without such a buffer")
+                remote = self.gpu["remote_buffers"][numbers[place["buffer_id"]]]
                 ranks, buffer = [remote["rank"]], remote["type"]
             elif "switch_channel_id" in place:
                 ranks, buffer = self.all.groups[self.rank][self.ids["switch"][place["switch_channel_id"]]]
@@ -206,7 +206,12 @@ class Threads:
                 start += unit * count
                 if plan.room and buffer == "s":
                     start = place["index"] * plan.room + unit % plan.room
-            yield [self.slots(rank, buffer, start, count, i >= first) for rank in ranks], i >= first
+            packets = i >= first
+            if op["name"] == "ppkt" and self.by_proxy(op) and not packets:
+                if buffer != "s":
+                    raise Found("wrong", "ppkt over a port takes its source for packets")
+                packets = True
+            yield [self.slots(rank, buffer, start, count, packets) for rank in ranks], i >= first
 
     def slots(self, rank, buffer, start, count, packets):
         plan = self.all.plan

@@ -224,6 +224,7 @@ class Parser {
       if (inside && op.parts > 1) fail("groups of thread blocks do not work in pipelines of the executor");
     }
     if (op.shape) {
+      if (op.port && !is_put(op)) over_memory(json, block, op);
       moves(json, n, gpu, block, op);
       if (op.port) through_proxy(json, gpu, block, op);
     } else if (op.name == "signal" || op.name == "rlxsignal" || op.name == "wait" || op.name == "rlxwait" ||
@@ -274,23 +275,29 @@ class Parser {
     for (int& id : op.channels) id = own[id];
   }
 
-  // Of what is put, the i-th destination goes over the i-th channel (the first one where none is listed). The
-  // executor has a proxy do puts alone: the other operations it has store by memory channels.
+  static bool is_put(const Operation& op) { return op.shape->pairs ? op.name != "get" : op.name == "rppkt"; }
+
+  // The executor has a proxy do puts alone. Other operations reach peers by the buffers of the thread block's
+  // memory channels, whatever channels they state: it looks up their numbers there.
+  void over_memory(const JsonReader& json, const Threadblock& block, Operation& op) {
+    op.port = false;
+    for (const char* key : {"src_buff", "dst_buff"})
+      for (std::size_t i = 0; i < json[key].size(kMostChunks); ++i) {
+        if (!json[key].at(i).has("buffer_id")) continue;
+        if (block.remotes.empty())
+          json.fail(
+              op.name + ": the executor takes buffers of memory channels here, and the thread block has none",
+              "put the result over the port channel");
+        note(op.name, json, op.name + ": the executor takes the buffer of that number of memory channels");
+      }
+  }
+
+  // Of what is put, the i-th destination goes over the i-th channel (the first one where none is listed).
   void through_proxy(const JsonReader& json, const Gpu& gpu, const Threadblock& block, Operation& op) {
-    if (!is_put(op)) {
-      if (std::ranges::any_of(op.from, [](const PlanPlace& at) { return at.role.where == Where::Remote; }))
-        json.fail(op.name + ": cannot read over port channels", "use memory channels, or put");
-      if (std::ranges::any_of(op.to, [](const PlanPlace& at) { return at.role.where == Where::Remote; }))
-        note(op.name, json,
-             op.name + ": the executor stores over memory channels alone, not over port channels");
-      op.port = false;
-      return;
-    }
-    if (op.name == "ppkt" && op.from[0].buffer == Buffer::Scratch) {
-      for (PlanPlace& place : op.from) place.role.packet = true;  // as they are
-    } else if (op.name == "ppkt") {
-      note(op.name, json,
-           "ppkt over a port channel: the executor takes its source for packets (use cpkt, rppkt)");
+    if (op.name == "ppkt") {  // as they are
+      if (op.from[0].buffer != Buffer::Scratch)
+        json.fail("ppkt: over a port channel the executor takes its source for packets", "use cpkt, rppkt");
+      for (PlanPlace& place : op.from) place.role.packet = true;
     }
     if (json.has("channel_ids")) channels_of(json, block, op);
     if (op.channels.empty() && !block.ports.empty()) op.channels.assign(op.to.size(), block.ports[0]);
@@ -302,8 +309,6 @@ class Parser {
         json.fail(fmt::format("{}: its channel leads to rank {}, its destination is at rank {}", op.name,
                               gpu.ports[op.channels[i]], op.to[i].ranks[0]));
   }
-
-  static bool is_put(const Operation& op) { return op.shape->pairs ? op.name != "get" : op.name == "rppkt"; }
 
   // Whether any operand comes or goes with flags.
   static bool packets(const Shape& shape) {

@@ -277,14 +277,45 @@ Json two_phases(const char* channel) {
 }
 
 TEST(ReadMscclppPlan, what_packets_show_is_known_in_the_next_launch) {
-  for (const char* channel : {"memory", "port"}) {
-    Json plan = two_phases(channel);
-    EXPECT_THAT(faults(plan), IsEmpty()) << channel;
-    // A broadcast of one rank's chunk with an answer that was there before.
-    plan["gpus"][0]["threadblocks"][0]["ops"][1]["src_buff"].erase(1);
-    EXPECT_THAT(faults(plan), Not(IsEmpty())) << channel;
+  Json plan = two_phases("memory");
+  EXPECT_THAT(faults(plan), IsEmpty());
+  // A broadcast of one rank's chunk with an answer that was there before.
+  plan["gpus"][0]["threadblocks"][0]["ops"][1]["src_buff"].erase(1);
+  EXPECT_THAT(faults(plan), Not(IsEmpty()));
+}
+
+// Whatever channel a sum states, the executor takes its buffers from those of memory channels: without any it
+// is refused, and with them it stores there. A put over the port after a sum at home is right, and wrong where
+// the sum leaves its packet out.
+TEST(ReadMscclppPlan, sums_reach_peers_over_memory_channels_alone) {
+  Json plan = two_phases("port");
+  EXPECT_THAT(refusal(plan), HasSubstr("ppkt: over a port channel the executor takes its source for packets; "
+                                       "use cpkt, rppkt"));
+  Json both = plan, apart = plan, alone = plan;
+  ops(alone, 0).erase(ops(alone, 0).begin());
+  EXPECT_THAT(refusal(alone), HasSubstr("respkt: the executor takes buffers of memory channels here, and the "
+                                        "thread block has none; put the result over the port channel"));
+  for (int n : {0, 1}) {
+    Json& refs = both["gpus"][n]["threadblocks"][0]["remote_buffer_refs"];
+    refs.push_back(refs[0]);
+    refs[1]["access_channel_type"] = "memory";
+    Json& list = ops(apart, n);
+    list[0] = move("cpkt", {local("i", 1 - n)}, {local("s", 4 + n)});
+    const Json send = move("rppkt", {local("s", 4 + n)}, {remote(0, n)}, "port"),
+               sum = move("recpkt", {local("i", n), local("s", 1 - n)}, {local("i", n), local("s", 6 + n)}),
+               back = move("rppkt", {local("s", 6 + n)}, {remote(0, 2 + n)}, "port");
+    list[1] = send;
+    list.insert(list.begin() + 2, sum);
+    list.insert(list.begin() + 3, back);
+    apart["gpus"][n]["scratch_chunks"] = 8;
   }
-  EXPECT_THAT(read_plan(two_phases("port")).notes, SizeIs(2));  // ppkt and respkt are not so in the executor
+  for (int n : {0, 1}) ops(both, n)[0]["channel_type"] = "memory";
+  EXPECT_THAT(read_plan(both).notes, SizeIs(1));  // respkt is not so in the executor
+  EXPECT_THAT(faults(both), IsEmpty());
+  EXPECT_THAT(faults(apart), IsEmpty());
+  alone = apart;
+  ops(alone, 0)[2]["src_buff"].erase(1);
+  EXPECT_THAT(faults(alone), Not(IsEmpty()));
 }
 
 // Each rank puts its chunk into the other's output by a proxy. The handshake says that the output may be
