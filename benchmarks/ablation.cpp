@@ -1,170 +1,190 @@
-// What each construction brings to the engine (construct/engine.h): every question is answered with all of
-// them, and again without one at a time, which the engine leaves out of its attempts, of what it composes of
-// groups, and of what others begin with. Constructions without a point that was better than all before it are
-// not asked. A loss is how much more rounds per chunk the best point of at most a given number of steps has,
-// in the mean over 1, 1.5, 2, 3, 5, 10, 30 times the fewest steps and any number of them.
+// What each generator brings to a search (pareto/search.h): which made the points that are the fastest at a
+// size, of the best rate, or undominated in steps and rounds; and how much a search without it loses.
+//
+// The first table is of one search a question. A generator's points are taken out of its result: what is left
+// shows the most that a search without it could lose. The second table has what it does lose: the same search
+// with the generator left out, everywhere (FrontierOptions::without). Effort is counted in work, so neither
+// depends on the computer's load.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
+#include <array>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "api/search.h"
 #include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
-#include "bounds/check.h"
-#include "bounds/lower_bounds.h"
-#include "construct/engine.h"
+#include "cost/busbw.h"
+#include "cost/program_time.h"
 #include "ir/frontier.h"
+#include "ir/machine.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
 namespace {
 
-constexpr double kTimesFewest[] = {1, 1.5, 2, 3, 5, 10, 30, 1e9};
-constexpr double kHit = 1.0005;  // a loss below this is none
+constexpr std::int64_t kSizes[] = {4 << 10, 64 << 10, 512 << 10, 4 << 20, 64 << 20};
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kLoss = 1.005;  // less is none
+constexpr int kColumns = std::size(kSizes) + 2;
+constexpr const char* kHeads[kColumns] = {"4K", "64K", "512K", "4M", "64M", "rate", "steps"};
+
+// What a point takes at each size, and its rounds per chunk; at the last place those of few steps.
+using Values = std::array<double, kColumns>;
 
 struct Found {
+  std::set<std::string> made_by = {};
   int steps = 0;
-  double rate = 0;
+  Values values = {};
 };
-
-struct Answer {
-  std::vector<Found> found = {};
-  double seconds = 0;  // CPU
-};
+using Answer = std::vector<Found>;
 
 struct Question {
-  std::string collective = {};
-  int fewest_steps = 0;
-  double bound = 0;
+  std::string machine = {}, collective = {};
   Answer all = {};
-  std::map<std::string, Answer> without = {};  // by construction
+  std::map<std::string, Answer> without = {};
 };
 
-// Those of the catalogue are one, and so is what is composed of groups.
-std::string group_of(const std::string& construction) {
-  if (construction.find(' ') != std::string::npos) return "composition";
-  static const std::set<std::string> own = {"packing",          "tree_union",    "sums",
-                                            "spreading",        "in_network",    "fixed_order",
-                                            "tree_growth",      "timed_packing", "regular_alltoall",
-                                            "product_alltoall", "disjoint_trees"};
-  return own.contains(construction) ? construction : "classic";
-}
-
-Question asked(const Topology& topology, const std::string& collective, long long work) {
-  const Collective one = make_collective(collective, topology.ranks, 1);
-  LowerBounds bounds(topology, one);
-  const Rate bound = rate_shown(topology, one, bounds.fewest_rounds().certificate);
-  Question question{.collective = collective,
-                    .fewest_steps = bounds.fewest_steps().steps,
-                    .bound = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks)};
-  std::set<std::string> constructions;
-  const auto answer = [&](const std::string& without) {
-    Answer made;
-    const std::clock_t begun = std::clock();
-    construct({.topology = topology, .one = one, .bound = bound, .work = work, .without = without},
-              [&](const Point& point) {
-                if (without.empty()) constructions.insert(group_of(point.construction));
-                made.found.push_back({.steps = point.cost.steps,
-                                      .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks});
-              });
-    made.seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
-    return made;
-  };
-  question.all = answer("");
-  for (const std::string& each : constructions) question.without[each] = answer(each);
-  return question;
-}
-
-double best_within(const Answer& answer, double steps) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const Found& each : answer.found)
-    if (each.steps <= steps) best = std::min(best, each.rate);
-  return best;
-}
-
-struct Loss {
-  double mean = 1, rate = 1;  // over steps, and of the best rate
-};
-
-// Where nothing is left the loss is 9.
-Loss loss_without(const Question& question, const Answer& without) {
-  double sum = 0, last = 1;
-  int count = 0;
-  for (const double times : kTimesFewest) {
-    const double steps = std::max<double>(question.fewest_steps, times * question.fewest_steps);
-    const double all = best_within(question.all, steps);
-    if (all == std::numeric_limits<double>::infinity()) continue;
-    last = std::min(9.0, best_within(without, steps) / all);
-    sum += last;
-    ++count;
-  }
-  return {.mean = count == 0 ? 1 : sum / count, .rate = last};
-}
-
-void report(const std::vector<Question>& questions, const std::string& collective) {
-  std::vector<const Question*> some;
-  std::set<std::string> constructions;
-  std::vector<double> over;
-  for (const Question& question : questions) {
-    if (question.collective != collective || question.all.found.empty()) continue;
-    some.push_back(&question);
-    over.push_back(best_within(question.all, 1e9) / question.bound);
-    for (const auto& [construction, answer] : question.without) constructions.insert(construction);
-  }
-  if (some.empty()) return;
-  fmt::print("\n{}: {} questions, best rate over the bound: median {:.4f}, worst {:.3f}\n", collective,
-             some.size(), median(over), *std::ranges::max_element(over));
-  fmt::print("{:<17}{:>7}{:>11}{:>8}{:>14}{:>8}{:>6}{:>14}\n", "without", "asked", "mean loss", "worst",
-             "of the rate", "worst", "hit", "CPU s saved");
-  for (const std::string& construction : constructions) {
-    double mean = 0, worst = 1, rate = 0, worst_rate = 1, saved = 0;
-    int hit = 0, times = 0;
-    for (const Question* question : some) {
-      const auto without = question->without.find(construction);
-      const bool is_asked = without != question->without.end();
-      const Loss loss = is_asked ? loss_without(*question, without->second) : Loss();
-      mean += loss.mean / static_cast<double>(some.size());
-      rate += loss.rate / static_cast<double>(some.size());
-      worst = std::max(worst, loss.mean);
-      worst_rate = std::max(worst_rate, loss.rate);
-      hit += loss.mean > kHit;
-      times += is_asked;
-      if (is_asked) saved += question->all.seconds - without->second.seconds;
+// Those of the catalogue are one, as is what is composed of groups; phases stand in a composition of them.
+std::set<std::string> generators_of(const Point& point) {
+  std::set<std::string> names;
+  if (point.method == Method::Composed) names.insert("phases");
+  std::string rest = point.construction;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find(" + ");
+    std::string part = rest.substr(0, end);
+    rest = end == std::string::npos ? "" : rest.substr(end + 3);
+    if (const std::size_t slow = part.find(", slow links together"); slow != std::string::npos) {
+      names.insert("slow_links");
+      part = part.substr(0, slow);
     }
-    fmt::print("{:<17}{:>7}{:>11.4f}{:>8.3f}{:>14.4f}{:>8.3f}{:>6}{:>14.1f}\n", construction, times, mean,
-               worst, rate, worst_rate, hit, saved);
+    static const std::set<std::string> own = {
+        "sums",    "spreading",      "fixed_order", "in_network",   "tree_growth", "product_alltoall",
+        "packing", "disjoint_trees", "tree_union",  "timed_packing"};
+    names.insert(part == "sat"                                   ? "solver"
+                 : part.find_first_of(" (") != std::string::npos ? "composition"
+                 : own.contains(part)                            ? part
+                                                                 : "classic");
   }
+  return names;
 }
+
+Answer searched(const Machine& machine, const Collective& one, int effort, const std::string& without) {
+  const std::vector<std::int64_t> blocks = blocks_of_sizes(one, {std::begin(kSizes), std::end(kSizes)});
+  FrontierOptions options{.effort = effort, .sizes = {blocks.begin(), blocks.end()}, .without = without};
+  Answer answer;
+  for (const Point& point : frontier(machine, one, options).points) {
+    Found& found = answer.emplace_back(Found{.made_by = generators_of(point), .steps = point.cost.steps});
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      found.values[i] = *point_us(machine, point, static_cast<double>(blocks[i]), nullptr);
+    found.values[kColumns - 2] = found.values[kColumns - 1] =
+        static_cast<double>(point.cost.rounds) / point.cost.chunks;
+  }
+  return answer;
+}
+
+// The most that `some` is over `all` in each column; of few steps, at any number of steps that `all` has.
+Values losses(const Answer& all, const Answer& some) {
+  const auto best = [](const Answer& answer, int column, int steps) {
+    double least = kNever;
+    for (const Found& each : answer)
+      if (each.steps <= steps) least = std::min(least, each.values[column]);
+    return least;
+  };
+  constexpr int kAny = std::numeric_limits<int>::max();
+  Values loss;
+  for (int i = 0; i < kColumns - 1; ++i) loss[i] = best(some, i, kAny) / best(all, i, kAny);
+  loss[kColumns - 1] = 1;
+  for (const Found& each : all)
+    loss[kColumns - 1] = std::max(loss[kColumns - 1],
+                                  best(some, kColumns - 1, each.steps) / best(all, kColumns - 1, each.steps));
+  return loss;
+}
+
+Answer without_those_of(const Answer& answer, const std::string& generator) {
+  Answer rest;
+  std::ranges::copy_if(answer, std::back_inserter(rest),
+                       [&](const Found& each) { return !each.made_by.contains(generator); });
+  return rest;
+}
+
+// By generator: in each column the questions with a loss, the mean loss of all questions, and the most.
+class Table {
+ public:
+  void add(const std::string& generator, const Question& question, const Values& loss) {
+    Row& row = rows_[generator];
+    for (int i = 0; i < kColumns; ++i) {
+      row.hit[i] += loss[i] > kLoss;
+      row.sum[i] += std::min(loss[i], 9.0) - 1;
+      if (loss[i] > row.most[i]) {
+        row.most[i] = std::min(loss[i], 9.0);
+        row.where[i] = question.machine + " " + question.collective;
+      }
+    }
+  }
+  void print(const std::string& title, std::size_t questions) const {
+    fmt::print("\n{}\n{:<17}", title, "generator");
+    for (const char* head : kHeads) fmt::print("{:>18}", head);
+    fmt::print("   worst\n");
+    for (const auto& [generator, row] : rows_) {
+      fmt::print("{:<17}", generator);
+      for (int i = 0; i < kColumns; ++i)
+        fmt::print("{:>5}{:>7.4f}{:>6.2f}", row.hit[i], 1 + row.sum[i] / static_cast<double>(questions),
+                   row.most[i]);
+      fmt::print("   {}\n", row.where[std::ranges::max_element(row.most) - row.most.begin()]);
+    }
+  }
+
+ private:
+  struct Row {
+    std::array<int, kColumns> hit = {};
+    Values sum = {}, most = {};
+    std::array<std::string, kColumns> where = {};
+  };
+  std::map<std::string, Row> rows_ = {};
+};
 
 int run(int argc, char** argv) {
-  CommandLine line{"What each construction brings beside all others, on machines that are given"};
-  std::vector<std::string> machines;
-  std::vector<std::string> collectives = {"allgather", "broadcast", "allreduce", "alltoall"};
-  double work = 1.5e8;
+  CommandLine line{"What each generator brings to a search beside all others, on machines that are given"};
+  std::vector<std::string> machines, left_out;
+  std::vector<std::string> collectives = {"allreduce", "allgather", "broadcast", "alltoall", "reducescatter"};
+  int effort = 100;
   line.arguments("machines", machines, "Names or files (benchmarks/any_machine machines DIR writes 200)");
   line.list("--collectives", collectives, "Collectives");
-  line.number("--work", work, "Of the engine (construct/engine.h)");
+  line.positive("--effort", effort, "Of a search (frontier --effort)");
+  line.list("--without", left_out, "Generators to search without");
   if (const std::optional<int> code = line.read(argc, argv)) return *code;
   std::vector<Question> questions;
+  Table most, measured;
   for (const std::string& name : machines) {
-    const Topology topology = flatten(load_topology(name));
+    const Machine machine = machine_of(load_topology(name));
     for (const std::string& collective : collectives) {
-      fmt::print(stderr, "{} {}\n", name, collective);
-      questions.push_back(asked(topology, collective, static_cast<long long>(work)));
+      const Collective one = make_collective(collective, machine.topology().ranks, 1);
+      Question& question = questions.emplace_back(Question{.machine = name, .collective = collective});
+      question.all = searched(machine, one, effort, "");
+      fmt::print(stderr, "{} {} {}\n", name, collective, cpu_seconds());
+      std::set<std::string> generators;
+      for (const Found& each : question.all) generators.insert(each.made_by.begin(), each.made_by.end());
+      for (const std::string& each : generators)
+        most.add(each, question, losses(question.all, without_those_of(question.all, each)));
+      for (const std::string& each : left_out)
+        measured.add(each, question, losses(question.all, searched(machine, one, effort, each)));
     }
   }
-  fmt::print("{}{} machines, work {:.3g}\n", machine_line(), machines.size(), work);
+  fmt::print("{}{} machines, {} questions, effort {}\n", machine_line(), machines.size(), questions.size(),
+             effort);
   fmt::print(
-      "loss: 1 is none, and may be less, as one's absence leaves work to others; asked: questions with a\n"
-      "point of it; hit: questions with a loss\n");
-  for (const std::string& collective : collectives) report(questions, collective);
+      "a column: questions with a loss, mean loss of all questions, worst (9: or more, or nothing is left)\n"
+      "by time at a size, by rounds per chunk, and by rounds per chunk within as many steps as a point "
+      "has\n");
+  most.print("without a generator's points: the most that a search without it could lose", questions.size());
+  if (!left_out.empty()) measured.print("searched without the generator", questions.size());
   return 0;
 }
 

@@ -97,6 +97,9 @@ struct FrontierOptions {
   // timed.
   const std::atomic<bool>* timing_stop = nullptr;
   int jobs = 1;  // chunk counts searched side by side
+  // The generator that is left out (EngineQuestion::without), or "solver", "phases", "fewer_links",
+  // "slow_links": what it brings is the difference (benchmarks/ablation).
+  std::string without = {};
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
   // Called once, before the search begins, with a function that returns what has been found so far, at any

@@ -102,7 +102,7 @@ class FrontierSearch {
         asked_(found_->question().collective),
         space_(found_->question().space),
         kinds_({asked_.kind}) {
-    if (found_->is_allreduce())
+    if (found_->is_allreduce() && options.without != "phases")
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
     if ((found_->is_allreduce() || asked_.kind == CollectiveKind::ReduceScatter) &&
         has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
@@ -171,7 +171,8 @@ class FrontierSearch {
   }
 
   void begin_with_fewer_links() {
-    if (!is_whole_ || !ours() || topology_.underlay || (options_.us ? !is_soon_examined() : is_closed()))
+    if (!is_whole_ || !ours() || topology_.underlay || options_.without == "fewer_links" ||
+        (options_.us ? !is_soon_examined() : is_closed()))
       return;
     for (const FewerLinks& fewer : machine_.once(machines_of_fewer_links)) {
       FrontierOptions options = options_;
@@ -263,7 +264,7 @@ class FrontierSearch {
   // of all others. What does not fit is made with the least chunk count that is asked for, and with its own
   // while there is time.
   void take_catalogue() {
-    if (!ours()) return;
+    if (!ours() || options_.without == "classic") return;
     std::vector<Baseline> made;
     for (const ClassicEntry& entry : classic_catalogue()) {
       const bool is_known = std::ranges::any_of(
@@ -495,7 +496,8 @@ class FrontierSearch {
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
                            .stop = options_.synthesis.limits.stop,
-                           .finds_all_composed = options_.us != nullptr});
+                           .finds_all_composed = options_.us != nullptr,
+                           .without = options_.without});
         if (!shares) break;
       }
     }
@@ -598,12 +600,12 @@ class FrontierSearch {
                                      .collective = whole,
                                      .extra_rounds = space_.extra_rounds,
                                      .stop = options_.synthesis.limits.stop};
-      if (composed && chunks <= kMostFast)
+      if (composed && chunks <= kMostFast && options_.without != "composition")
         for (ComposedPoint& each : compose_on(question, machine_.once(nestings)))
           put_inside(std::move(each.point));
       double sends = 0;
       for (const ChunkSpec& chunk : whole.chunks) sends += static_cast<double>(chunk.post.size());
-      if (sends > kMostFastSends) continue;
+      if (sends > kMostFastSends || options_.without == "classic") continue;
       for (const ClassicEntry& entry : classic_catalogue())
         if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
     }
@@ -611,6 +613,7 @@ class FrontierSearch {
 
   // Variants of what is on the frontier that wait for slow links in fewer steps.
   void take_fewer_slow_steps() {
+    if (options_.without == "slow_links") return;
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) {
       if (clock_.over()) return;
@@ -679,6 +682,7 @@ class FrontierSearch {
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
+    if (options_.without == "solver") return;
     if (is_too_large()) {
       if (last) found_->give_up({Stopped::SizeLimit});
       return;
