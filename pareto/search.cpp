@@ -348,9 +348,12 @@ class FrontierSearch {
     return point;
   }
 
-  // False where it adds in an order of its own.
+  // Not where it adds in an order of its own.
+  bool is_sound(const Point& point) const {
+    return violations(topology_, point.collective, point.schedule, 1).empty();
+  }
   bool take_baseline(Point point) {
-    if (!violations(topology_, point.collective, point.schedule, 1).empty()) return false;
+    if (!is_sound(point)) return false;
     begin_with(asked_.kind, std::move(point));
     return true;
   }
@@ -607,7 +610,9 @@ class FrontierSearch {
       for (const ChunkSpec& chunk : whole.chunks) sends += static_cast<double>(chunk.post.size());
       if (sends > kMostFastSends || options_.without == "classic") continue;
       for (const ClassicEntry& entry : classic_catalogue())
-        if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
+        if (entry.collective == asked_.kind && !clock_.over())
+          if (std::optional<Point> point = baseline(entry.method, chunks); point && is_sound(*point))
+            put_inside(*std::move(point));
     }
   }
 
@@ -629,17 +634,6 @@ class FrontierSearch {
       faster.schedule = *std::move(schedule);
       put_inside(std::move(faster));
     }
-  }
-
-  void take_classic(Method method, int chunks) {
-    if (clock_.over()) return;
-    std::optional<Point> point =
-        classic_if_possible(method, machine_, {.chunks = chunks, .order = {}, .root = asked_.root});
-    if (!point) return;
-    point->collective.order = asked_.order;
-    // It may add in an order of its own.
-    const std::vector<Fault> wrong = violations(topology_, point->collective, point->schedule, 1);
-    if (wrong.empty() || wrong.front().kind != Fault::Kind::Order) put_inside(*std::move(point));
   }
 
   void put_inside(Point point) {
