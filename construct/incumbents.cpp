@@ -21,7 +21,6 @@
 #include "construct/engine/timed_packing.h"
 #include "construct/engine/work_budget.h"
 #include "construct/exact/product_alltoall.h"
-#include "construct/exact/regular_alltoall.h"
 #include "construct/exact/tree_growth.h"
 #include "construct/fixed_order.h"
 #include "construct/in_network.h"
@@ -74,7 +73,7 @@ Point as_point(const Collective& collective, Schedule schedule, const char* cons
 enum When : unsigned {
   kOutOfTime = 1,      // quick_incumbents
   kAlways = 2,         // incumbents
-  kTransitive = 4,     // regular_incumbents, where symmetries carry each rank to each
+  kTransitive = 4,     // regular_incumbents, where symmetries carry each rank to each: the first that suits
   kNotTransitive = 8,  // and where they do not
   kWithTime = 16,      // grown_incumbents
   kInSwitches = 32,    // switch_incumbents
@@ -118,13 +117,9 @@ std::span<const Construction> constructions() {
        [](const Asked& q) {
          return q.collective.combining ? Schedules() : grow_trees(q.topology, q.collective, q.stop);
        }},
-      {"regular_alltoall", kTransitive | kWithTime,
-       [](const Asked& q) {
-         return q.collective.combining ? Schedules() : regular_alltoall(q.topology, q.collective, q.stop);
-       }},
       {"product_alltoall", kNotTransitive,
        [](const Asked& q) { return product_alltoall(q.topology, q.collective, q.stop); }},
-      {"timed_packing", kWithTime,
+      {"timed_packing", kTransitive | kWithTime,
        [](const Asked& q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
   };
   return kRows;
@@ -223,10 +218,10 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 class Portfolio {
  public:
   void ask(const SolvedQuestion& solved, When when, const std::string& without, const std::atomic<bool>* stop,
-           const std::function<int()>& bound = {}) {
+           const std::function<int()>& bound) {
     WorkBudget effort(kEffort, stop);
     for (const Construction& each : constructions())
-      if ((each.when & when) && each.name != without)
+      if ((each.when & when) && each.name != without && (when != kTransitive || schedules_.empty()))
         add(each.name,
             each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
   }
@@ -300,8 +295,10 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   const bool transitive = std::ssize(digit_shifts(copies.topology)) == topology.ranks;
+  LowerBounds bounds(topology, collective, stop);
   Portfolio found;
-  found.ask(copies, transitive ? kTransitive : kNotTransitive, without, stop);
+  found.ask(copies, transitive ? kTransitive : kNotTransitive, without, stop,
+            [&] { return bounds.fewest_rounds().rounds; });
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 

@@ -38,8 +38,9 @@ std::vector<Point> switch_incumbents(const Topology&, const Collective&,
 // Returns schedules of Allgather, ReduceScatter and Alltoall where symmetries carry each rank to each
 // (graph/automorphisms.h): the sends of one representative are found, and carried to all ranks. In as few
 // steps as hops allow, and on tori and hypercubes in as few rounds as the bound of one chunk; half a second
-// for an Allgather of 1,024 ranks, five for one of 4,096. An Alltoall on another machine that is a product of
-// rows and columns is composed of theirs (construct/exact/product_alltoall.h). Otherwise as above.
+// for an Allgather of 1,024 ranks, five for one of 4,096, a second for an Alltoall of 512. An Alltoall on
+// another machine that is a product of rows and columns is composed of theirs
+// (construct/exact/product_alltoall.h). Otherwise as above.
 std::vector<Point> regular_incumbents(const Topology&, const Collective&,
                                       const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds,
                                       const std::string& without = {});
@@ -48,7 +49,6 @@ std::vector<Point> regular_incumbents(const Topology&, const Collective&,
 // (construct/engine.h):
 // - of Allgather, Broadcast and what else brings each chunk to all ranks, and of their duals: over shortest
 //   paths at the rate of the tightest cut (construct/exact/tree_growth.h);
-// - of Alltoall, on rings, tori and hypercubes, the bound (construct/exact/regular_alltoall.h);
 // - of all, where that leaves something to be found: trees and paths on the time-expanded machine
 //   (construct/engine/timed_packing.h).
 // None on machines on which it is not quick, or when stopped. Otherwise as above.

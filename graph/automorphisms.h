@@ -69,8 +69,7 @@ std::vector<std::vector<Rank>> digit_shifts(const Topology&);
 
 // Returns permutations of ranks that are symmetries of the machine, the identity first, and no other of which
 // fixes a rank: a group. The largest of those that numbers suggest (digit_shifts) and, on machines of up to
-// some thousand links, of those that bliss finds (automorphisms.h). The latter need not commute, as shifts of
-// digits do: paths in any order (construct/exact/regular_alltoall.h) take these. Deterministic.
+// some thousand links, of those that bliss finds (automorphisms.h). Deterministic.
 std::vector<std::vector<Rank>> free_symmetries(const Topology&);
 
 }  // namespace chorale
