@@ -245,7 +245,8 @@ void machine_and_collective(CLI::App* app, Invocation& parsed, QuestionSettings&
   CLI::Option* const asked =
       text(app, "--order", question.order, "ORDER",
            "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
-           "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
+           "chunks, so that every point gives the same bits; by-index, along the tree of pairs, pairs of "
+           "pairs, ..., so that 1, 2, 4, ... ranks do; or a tree, such as '((0 1) (2 3))'");
   app->add_flag_callback(
          "--allow-disagreement", [&question] { question.order = "free"; },
          "Ranks may add up in orders of their own and end with different bits")

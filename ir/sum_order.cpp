@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <map>
 #include <utility>
@@ -113,6 +114,14 @@ class TreeParser {
   int depth_ = 0;
 };
 
+// Pairs of aligned blocks of 2^k ranks: ((0 1) (2 3)) ((4 5) 6). A block of them has one sum, whichever rank
+// holds how many of its terms.
+std::string by_index(int begin, int end) {
+  if (end - begin == 1) return std::to_string(begin);
+  const int middle = begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
+  return "(" + by_index(begin, middle) + " " + by_index(middle, end) + ")";
+}
+
 // Of each node, in the order in which they are added.
 std::vector<std::vector<int>> children_of(const CombinationTree& tree) {
   const std::vector<int> first = first_leaves(tree);
@@ -199,6 +208,7 @@ CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& 
 SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& where) {
   if (text == "agreed") return {};
   if (text == "free") return {.kind = SumOrder::Kind::Free};
+  if (text == "by-index" && ranks > 0) return parse_sum_order(by_index(0, ranks), ranks, where);
   // Once more from the canonical text: pairs are then numbered alike, however the tree was written.
   const CombinationTree tree = TreeParser(std::string(text), ranks, where).parse();
   return {.kind = SumOrder::Kind::Fixed, .tree = TreeParser(to_string(tree), ranks, where).parse()};

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/kit/refusal.h"
 
 namespace chorale {
@@ -36,6 +38,21 @@ TEST(SumOrder, WhatIsNoTreeIsSaid) {
                                     {"", "ends early"},
                                     {"(0 99999999999 1)", "names a rank that is not one of 3"}})
     EXPECT_THAT(test::refusal_of([&] { tree(text, 3); }), HasSubstr(words)) << text;
+}
+
+// Aligned blocks of 2^k ranks: that of 3 is that of 4 without the last, and so on.
+TEST(SumOrder, ByIndexIsTheTreeOfPairsOfPairs) {
+  EXPECT_EQ(to_string(tree("by-index", 8)), "(((0 1) (2 3)) ((4 5) (6 7)))");
+  EXPECT_EQ(to_string(tree("by-index", 6)), "(((0 1) (2 3)) (4 5))");
+  EXPECT_EQ(to_string(tree("by-index", 3)), "((0 1) 2)");
+  for (int ranks = 1; ranks < 40; ++ranks) {
+    std::vector<int> fewer(ranks);
+    std::iota(fewer.begin(), fewer.end(), 0);
+    const CombinationTree part = restricted(tree("by-index", 40).tree, fewer);
+    const auto sum = Combining(part)(fewer), same = Combining(tree("by-index", ranks).tree)(fewer);
+    ASSERT_TRUE(sum && same);
+    EXPECT_EQ(sum->additions, same->additions) << ranks;
+  }
 }
 
 // ((0 1) (2 3)): 4 is 0 + 1, 5 is 2 + 3.

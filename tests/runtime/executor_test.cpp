@@ -13,6 +13,7 @@
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
+#include "semantics/verify.h"
 #include "semantics/verify_program.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
@@ -97,6 +98,53 @@ TEST(Execute, GatheredSumsAreTheSameEverywhere) {
       outputs_of(unverified(p), {.type = ElementType::Float32, .elements = 1}, ReduceOp::Sum,
                  {bytes_of<float>({1e8F}), bytes_of<float>({-1e8F}), bytes_of<float>({1.0F})});
   for (const auto& output : outputs) EXPECT_THAT(values_of<float>(output), ElementsAre(1.0F));
+}
+
+// Normal numbers of mixed magnitude.
+template <typename T>
+std::vector<T> mixed(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<T> values;
+  for (int i = 0; i < count; ++i)
+    values.push_back(T(std::ldexp(1.0F + static_cast<float>(random() % 4096) / 4096, random() % 9) *
+                       (random() % 2 == 0 ? 1.0F : -1.0F)));
+  return values;
+}
+
+// 16 terms: each rank adds its own along the tree, and the ranks add along the rest of it.
+template <typename T>
+std::vector<std::byte> bits_by_index(int ranks, ElementType type) {
+  constexpr int kTerms = 16, kElements = 32;
+  const int own = kTerms / ranks;
+  std::vector<std::vector<std::byte>> inputs;
+  for (Rank n = 0; n < ranks; ++n) {
+    std::vector<std::vector<T>> terms;
+    for (int k = 0; k < own; ++k) terms.push_back(mixed<T>(kElements, n * own + k));
+    for (int apart = 1; apart < own; apart *= 2)
+      for (int k = 0; k < own; k += 2 * apart)
+        for (int e = 0; e < kElements; ++e)
+          terms[k][e] = combined<Combination::Sum>(terms[k][e], terms[k + apart][e]);
+    inputs.push_back(bytes_of(terms[0]));
+  }
+  if (ranks == 1) return inputs[0];
+  const Topology t = test::full(ranks);
+  Collective c = make_collective("allreduce", ranks, 2);
+  c.order = parse_sum_order("by-index", ranks, "test");
+  const Schedule doubling = test::recursive_doubling_allreduce(t, 2);
+  EXPECT_EQ(violations(t, c, doubling, 1), std::vector<Fault>{});
+  const auto outputs = outputs_of(unverified(lower(t, c, doubling), c), {.type = type, .elements = kElements},
+                                  ReduceOp::Sum, inputs);
+  for (const auto& output : outputs) EXPECT_EQ(output, outputs[0]);
+  return outputs[0];
+}
+
+TEST(Execute, SumsByIndexHaveTheSameBitsForAnyNumberOfRanks) {
+  for (const int ranks : {2, 4, 8, 16}) {
+    EXPECT_EQ(bits_by_index<float>(ranks, ElementType::Float32),
+              bits_by_index<float>(1, ElementType::Float32));
+    EXPECT_EQ(bits_by_index<Bfloat16>(ranks, ElementType::Bfloat16),
+              bits_by_index<Bfloat16>(1, ElementType::Bfloat16));
+  }
 }
 
 TEST(Execute, EveryTypeOpAndSize) {
