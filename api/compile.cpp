@@ -23,6 +23,7 @@
 #include "construct/baselines/rings.h"
 #include "cost/busbw.h"
 #include "cost/cost.h"
+#include "ir/agreement.h"
 #include "ir/disjoint_sets.h"
 #include "ir/links_alone.h"
 #include "ir/row_named.h"
@@ -70,6 +71,11 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
   if (epilogue && epilogue->expression.empty() && form != TargetForm::Blocks)
     return limit(fmt::format("target {} prints the function that follows a sum", entry_of(target).name),
                  "give it an expression (docs/formats.md, 'An epilogue')");
+  const auto rounding = {Target::Cuda, Target::Nccl, Target::MscclXml, Target::Mscclpp};
+  if (adds_once(collective) && std::ranges::find(rounding, target) != rounding.end())
+    return limit(fmt::format("target {} rounds 16-bit floats after each addition, and not once",
+                             entry_of(target).name),
+                 "use target mpi, or search with --order fixed");
   if (target == Target::Cuda) return without_cuda_programs(collective);
   if (target == Target::Mscclpp) return without_mscclpp_name(collective);
   return std::nullopt;

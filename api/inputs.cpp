@@ -16,6 +16,7 @@
 #include "bounds/lower_bounds.h"
 #include "construct/baselines/classic.h"
 #include "construct/fixed_order.h"
+#include "ir/agreement.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/group_collective.h"
@@ -355,6 +356,35 @@ Collective asked_with_chunks(const Result& result, int chunks, const std::string
   return with_chunks(result.collective, chunks);
 }
 
+// Sums for one destination each, made there of the copies of all contributions.
+Collective copied(const Collective& sums) {
+  Collective copies = sums;
+  copies.kind = CollectiveKind::Custom;
+  copies.custom_name = name_of(sums) + "_once";
+  copies.root = 0;
+  copies.combining = false;
+  copies.chunks.clear();
+  for (const ChunkSpec& spec : sums.chunks)
+    for (const Rank n : spec.pre)
+      copies.chunks.push_back({.pre = {n}, .post = spec.post, .input = spec.input, .output = spec.output});
+  return copies;
+}
+
+// Where no partial sum travels, sums for one destination each are copies: a ReduceScatter is an Alltoall
+// whose chunks are added up at the end. A switch that adds what passes it makes a partial sum.
+Collective at_once(const Topology& topology, const Collective& collective) {
+  if (abilities_of(topology).reduce)
+    throw InputError(
+        "--sum",
+        fmt::format("once has no partial sum travel, and switches of {} add what passes", topology.name),
+        "add --switches-forward-only");
+  return collective.combining &&
+                 std::ranges::all_of(collective.chunks,
+                                     [](const ChunkSpec& spec) { return spec.post.size() == 1; })
+             ? copied(collective)
+             : collective;
+}
+
 // "fixed" stands for a tree that suits this machine, so on another machine it is another order of additions.
 Collective in_order(const Topology& topology, Collective collective, const std::string& order) {
   if (order.empty()) return collective;
@@ -363,7 +393,7 @@ Collective in_order(const Topology& topology, Collective collective, const std::
   collective.order =
       order == "fixed" ? SumOrder{.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, collective)}
                        : parse_sum_order(order, topology.ranks, "--order");
-  return collective;
+  return adds_once(collective) ? at_once(topology, collective) : collective;
 }
 
 }  // namespace

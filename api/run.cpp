@@ -20,6 +20,7 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
+#include "ir/agreement.h"
 #include "ir/error.h"
 #include "ir/words.h"
 #include "runtime/block_executor.h"
@@ -146,6 +147,11 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
                              const RunOptions& options) {
   require_executor(where, topology.ranks);
   require_sums_of_halves(options, point.collective);
+  const bool by_messages = where.executor == Executor::Threads || where.executor == Executor::Mpi;
+  if (adds_once(point.collective) && !by_messages && std::ranges::any_of(options.types, is_short_type))
+    throw InputError(fmt::format("--transport {}", entry_of(where.executor).name),
+                     "rounds 16-bit floats after each addition, and not once",
+                     "use --transport threads or mpi, or --type float32");
   const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
   // Over NCCL the program for two buffers is planned for one.
   LoweringOptions how{.in_place = where.in_place && where.executor != Executor::Nccl};

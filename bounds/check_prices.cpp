@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/agreement.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -427,6 +428,17 @@ class PriceCheck {
     std::vector<int> both;
     std::set_intersection(pre.begin(), pre.end(), post.begin(), post.end(), std::back_inserter(both));
     if (!collective_.combining) return static_cast<std::int64_t>(post.size() - both.size());
+    if (adds_once(collective_)) {
+      // Contributions cross one by one: all of other groups to the one with the sum, which then enters each
+      // other group that needs it.
+      std::map<int, std::int64_t> own;
+      for (const Rank n : spec.pre) ++own[group[n]];
+      std::int64_t least = std::ssize(spec.pre) + std::ssize(post);
+      for (const int g : group)
+        least = std::min(least, std::ssize(spec.pre) - own[g] + std::ssize(post) -
+                                    (std::ranges::binary_search(post, g) ? 1 : 0));
+      return least;
+    }
     return static_cast<std::int64_t>(pre.size() + post.size()) - 2 + (both.empty() ? 1 : 0);
   }
 

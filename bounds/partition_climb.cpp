@@ -20,6 +20,7 @@
 
 #include "bounds/cuts.h"
 #include "graph/max_flow.h"
+#include "ir/agreement.h"
 
 namespace chorale {
 namespace {
@@ -40,14 +41,15 @@ std::vector<int> groups_of(const RankSet& ranks, const std::vector<int>& group) 
 
 }  // namespace
 
-Crossings::Crossings(const Collective& collective) : combining_(collective.combining) {
+Crossings::Crossings(const Collective& collective)
+    : combining_(collective.combining), once_(combining_ && adds_once(collective)) {
   std::map<RankSet, std::int64_t> weights;
   for (ChunkClass& each : chunk_classes(collective)) {
     if (each.pre.empty() || each.post.empty()) continue;
-    const bool tree = each.pre.size() == 1 || (combining_ && each.post.size() == 1);
+    const bool tree = each.pre.size() == 1 || (combining_ && !once_ && each.post.size() == 1);
     if (tree)
       weights[joined(each.pre, each.post)] += each.count();
-    else if (combining_ && each.pre == each.post)
+    else if (combining_ && !once_ && each.pre == each.post)
       weights[each.pre] += 2 * each.count();
     else
       others_.push_back(std::move(each));
@@ -56,7 +58,17 @@ Crossings::Crossings(const Collective& collective) : combining_(collective.combi
     if (ranks.size() > 1) trees_.push_back({.ranks = ranks, .weight = weight});
 }
 
+// The group in which a sum is made at once is entered by each contribution of the others, and each other
+// group that needs the sum by one send more.
 std::int64_t Crossings::of_other(const ChunkClass& each, const std::vector<int>& group) const {
+  if (once_) {
+    std::vector<std::int64_t> entering(group.size(), std::ssize(each.pre));
+    for (const Rank n : each.pre) --entering[group[n]];
+    const std::vector<int> wanting = groups_of(each.post, group);
+    for (std::int64_t& sends : entering) sends += std::ssize(wanting);
+    for (const int g : wanting) --entering[g];
+    return *std::ranges::min_element(entering) * each.count();
+  }
   const std::vector<int> pre = groups_of(each.pre, group), post = groups_of(each.post, group);
   std::vector<int> both;
   std::ranges::set_intersection(pre, post, std::back_inserter(both));

@@ -19,7 +19,8 @@ namespace chorale {
 // "Partition").
 //
 // Most chunks are *trees*: whatever connects a set of ranks, their terminals, crosses one time fewer than
-// there are groups with a terminal. So does a copy from one rank (the terminals are the source and all
+// there are groups with a terminal. (Sums that are made at once are not: contributions cross one by one.)
+// So does a copy from one rank (the terminals are the source and all
 // destinations), and a sum for one; a sum of some ranks for the same ranks does so twice. Other chunks are
 // counted from their classes.
 
@@ -42,7 +43,7 @@ class Crossings {
   bool has_wide_trees() const;
 
  private:
-  bool combining_ = false;
+  bool combining_ = false, once_ = false;
   std::vector<Terminals> trees_ = {};    // of different ranks
   std::vector<ChunkClass> others_ = {};  // several sources or several destinations, and not the same
 };

@@ -72,9 +72,9 @@ std::string printed_steps(const StepRows& rows, const std::string& suffix) {
              "// By rank: where its first output lies in the inputs.\n"
              "constexpr int kSlices{0}[] = {{{1}}};\n"
              "constexpr chorale::StepTables kTables{0} = {{{2}, {3}, {4}, kSlots{0}, kMessages{0}, {5}, "
-             "kWork{0}, {6}, kSlices{0}, {7}, {8}}};\n\n",
+             "kWork{0}, {6}, kSlices{0}, {7}, {8}{9}}};\n\n",
              suffix, fmt::join(rows.slices, ", "), rows.slots.size(), rows.steps, rows.pieces,
-             messages.size(), work.size(), rows.own_input, rows.own_output);
+             messages.size(), work.size(), rows.own_input, rows.own_output, rows.adds_once ? ", true" : "");
 }
 
 namespace {

@@ -3,7 +3,8 @@
 // link between them. The cheapest choice is found from the leaves upwards, since what a node costs at a rank
 // depends on its operands alone; links cost more as they fill up, so that later chunks go elsewhere. Then
 // list scheduling, in steps of equal width: an operand may arrive once the other one is complete, or in the
-// same step, since a step's arrivals are added along the tree.
+// same step, since a step's arrivals are added along the tree. Where a node has more than two operands (sums
+// that are made at once) they are single contributions, and come in the first step.
 //
 // What lost: partial sums that pass through other ranks. A rank has one value of a chunk, so one whose own
 // contribution is still needed cannot hand on another; where no tree of linked parts exists there is the
@@ -33,10 +34,11 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// A send that waits for others of its chunk.
+// A send that waits for others of its chunk. Operands of a sum that is made at once arrive in one step.
 struct TreeTransfer {
   LinkId link = 0;
   bool reduce = false;
+  bool at_once = false;
   std::vector<int> after = {};  // transfers that arrive in earlier steps
   std::vector<int> with = {};   // and that arrive no later
 };
@@ -67,11 +69,12 @@ class OrderPlanner {
   }
 
  private:
-  // A node's value at a rank.
+  // A node's value at a rank: where its operands lie, by child, and the links that bring them, -1 for the one
+  // that lies here.
   struct Option {
     double cost = kNever;
-    Rank other = -1;  // where the operand lies that is sent here
-    LinkId link = -1;
+    std::vector<Rank> ranks = {};
+    std::vector<LinkId> links = {};
   };
 
   // Twice as full costs eight times as much.
@@ -85,9 +88,30 @@ class OrderPlanner {
     return *std::ranges::min_element(at->second, {}, [&](LinkId l) { return price(l); });
   }
 
-  // Dynamic programming over the tree, whose nodes are numbered after their children: at[node][n] is the
-  // cheapest way to have the node's value at rank n, where one operand lies, while the other comes over one
-  // link. The root's rank is chosen with what it costs to reach the farthest destination from there.
+  // The cheapest way to have a node's value at rank n, where one operand lies; each other comes over a link.
+  Option option(const std::vector<int>& children, const std::vector<std::map<Rank, Option>>& at, int here,
+                Rank n) const {
+    Option made{.cost = 0};
+    for (const int child : children) {
+      Option best;
+      if (child == here) best = {.cost = at[child].at(n).cost, .ranks = {n}, .links = {-1}};
+      if (child != here)
+        for (const auto& [m, theirs] : at[child]) {
+          const LinkId link = cheapest_link(m, n);
+          if (link < 0) continue;
+          const double cost = theirs.cost + price(link);
+          if (cost < best.cost) best = {.cost = cost, .ranks = {m}, .links = {link}};
+        }
+      made.cost += best.cost;
+      if (made.cost == kNever) return made;
+      made.ranks.push_back(best.ranks.front());
+      made.links.push_back(best.links.front());
+    }
+    return made;
+  }
+
+  // Dynamic programming over the tree, whose nodes are numbered after their children. The root's rank is
+  // chosen with what it costs to reach the farthest destination from there.
   std::optional<TransferPlan> planned(const ChunkSpec& spec) {
     const CombinationTree tree = restricted(collective_.order.tree, {spec.pre.begin(), spec.pre.end()});
     const int nodes = static_cast<int>(tree.parent.size());
@@ -97,18 +121,10 @@ class OrderPlanner {
     std::vector<std::map<Rank, Option>> at(nodes);
     for (const Rank n : spec.pre) at[n][n] = {.cost = 0};
     for (int node = tree.leaves; node < nodes; ++node)
-      for (const auto& [here, there] :
-           {std::pair(children[node][0], children[node][1]), std::pair(children[node][1], children[node][0])})
-        for (const auto& [n, mine] : at[here]) {
-          Option best;
-          for (const auto& [m, theirs] : at[there]) {
-            const LinkId link = cheapest_link(m, n);
-            if (link < 0) continue;
-            const double cost = mine.cost + theirs.cost + price(link);
-            if (cost < best.cost) best = {.cost = cost, .other = m, .link = link};
-          }
-          if (best.cost < kNever) at[node][n] = best;
-        }
+      for (const int here : children[node])
+        for (const auto& [n, mine] : at[here])
+          if (Option made = option(children[node], at, here, n); made.cost < kNever)
+            at[node][n] = std::move(made);
     const int root_node = spec.pre.size() == 1 ? spec.pre.front() : nodes - 1;
     if (at[root_node].empty()) return std::nullopt;
     Rank root = -1;
@@ -143,12 +159,19 @@ class OrderPlanner {
                           const std::vector<std::map<Rank, Option>>& at, int node, Rank n) const {
     if (children[node].empty()) return {};
     const Option& option = at[node].at(n);
-    const bool first_here = at[children[node][0]].contains(n);
-    const int here = children[node][first_here ? 0 : 1], there = children[node][first_here ? 1 : 0];
-    std::vector<int> mine = gather(plan, children, at, here, n);
-    std::vector<int> theirs = gather(plan, children, at, there, option.other);
-    plan.push_back({.link = option.link, .reduce = true, .after = std::move(theirs), .with = mine});
-    mine.push_back(static_cast<int>(plan.size()) - 1);
+    const auto count = std::ssize(children[node]);
+    const auto here = std::ranges::find(option.links, -1) - option.links.begin();
+    std::vector<int> mine = gather(plan, children, at, children[node][here], n);
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      if (k == here) continue;
+      std::vector<int> theirs = gather(plan, children, at, children[node][k], option.ranks[k]);
+      plan.push_back({.link = option.links[k],
+                      .reduce = true,
+                      .at_once = count > 2,
+                      .after = std::move(theirs),
+                      .with = mine});
+      mine.push_back(static_cast<int>(plan.size()) - 1);
+    }
     return mine;
   }
 
@@ -182,6 +205,11 @@ class OrderPlanner {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
 };
 
+// Transfers of a plan that arrive at once come first in it: all in the first step, which is not of the graph.
+int before_any(const TransferPlan& plan) {
+  return static_cast<int>(std::ranges::count(plan, true, &TreeTransfer::at_once));
+}
+
 // What adds on must arrive no earlier than what was added before it; what is complete leaves in a later
 // step.
 SendGraph graph_of(const std::vector<TransferPlan>& plans, const Network& network) {
@@ -189,9 +217,13 @@ SendGraph graph_of(const std::vector<TransferPlan>& plans, const Network& networ
   for (const TransferPlan& plan : plans) {
     const int first = graph.count();
     for (const TreeTransfer& transfer : plan) {
+      if (transfer.at_once) continue;
       const int job = graph.add(transfer.link);
-      for (const int other : transfer.after) graph.wait(job, first + other);
-      for (const int other : transfer.with) graph.wait(job, first + other, false);
+      const auto wait = [&](int other, bool later) {
+        if (!plan[other].at_once) graph.wait(job, first + other - before_any(plan), later);
+      };
+      for (const int other : transfer.after) wait(other, true);
+      for (const int other : transfer.with) wait(other, false);
     }
   }
   graph.finish();
@@ -205,11 +237,12 @@ Schedule ordered(const Topology& topology, const std::vector<TransferPlan>& plan
       in_even_steps(
           graph, [&](int, int j) { return -graph.height(j); }, static_cast<double>(width))
           .value();
-  Schedule schedule{.steps = std::vector<Step>(assignment.rounds.size())};
+  const int first = std::ranges::any_of(plans, before_any) ? 1 : 0;
+  Schedule schedule{.steps = std::vector<Step>(first + assignment.rounds.size())};
   int job = 0;
   for (Chunk c = 0; c < std::ssize(plans); ++c)
     for (const TreeTransfer& each : plans[c])
-      schedule.steps[assignment.step_of[job++]].sends.push_back(
+      schedule.steps[each.at_once ? 0 : first + assignment.step_of[job++]].sends.push_back(
           {.chunk = c, .link = each.link, .reduce = each.reduce});
   for (Step& step : schedule.steps) {
     step.rounds = needed_rounds(topology, step);
@@ -324,7 +357,7 @@ std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& 
   if (plans.empty()) return {};
   const Network network(topology);
   const SendGraph graph = graph_of(plans, network);
-  const long long transfers = graph.count();
+  const long long transfers = std::max(1, graph.count());
   std::vector<Schedule> schedules;
   for (long long width = 1; width <= 2 * transfers; width *= 2) {
     if (!schedules.empty() && !effort.affords(transfers)) break;

@@ -268,6 +268,13 @@ bool sums_are_alike(const Topology& topology, const Collective& collective, cons
   return true;
 }
 
+// A tree of one inner node.
+bool adds_once(const Collective& collective) {
+  const CombinationTree& tree = collective.order.tree;
+  return adds(collective) && collective.order.kind == SumOrder::Kind::Fixed &&
+         std::ssize(tree.parent) <= tree.leaves + 1;
+}
+
 // A fixed tree needs different ranks; where one has several of the chunks, or no node is just their sum, the
 // order is that of the list.
 std::vector<Addition> local_sum(const Collective& collective, std::span<const Chunk> chunks) {

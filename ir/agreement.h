@@ -65,6 +65,10 @@ bool sums_are_alike(const Topology&, const Collective&, const Schedule&);
 // the additions number them. Of a fixed order, by the rank that has each at the start.
 std::vector<Addition> local_sum(const Collective&, std::span<const Chunk> chunks);
 
+// Is each sum made at once, in one place and of all contributions ("once" of parse_sum_order)? Then no
+// partial sum travels, and operations that add have all operands, in the order of the ranks: they round once.
+bool adds_once(const Collective&);
+
 // How a file states in which order a rank adds up what arrives in one step. Its sends are listed so that a
 // reader who adds from the left, first what the rank holds (or the copy that replaces it), then the
 // arrivals as listed, adds along the combination tree. Where no list does that, a

@@ -93,8 +93,10 @@ bool is_custom(const Collective& collective) {
   return collective.kind == CollectiveKind::Custom;
 }
 
+// Copies that are listed have an order only if those that share a position are added up there.
 bool adds(const Collective& collective) {
-  return collective.combining || is_combining(row_of(collective.kind).result);
+  return collective.combining || is_combining(row_of(collective.kind).result) ||
+         (is_custom(collective) && collective.order.kind == SumOrder::Kind::Fixed);
 }
 
 // A fixed order is left out: reversed copies add in the order of their paths, whatever the tree. With one

@@ -48,7 +48,7 @@ struct CollectiveFields {
   static std::optional<bool> has(const Collective& owner, const FieldWords& words) {
     if (words.name == "root") return is_rooted(owner.kind);
     if (words.name == "chunks") return is_custom(owner);
-    if (words.name == "order" && !adds(owner)) return false;
+    if (words.name == "order" && !adds(owner) && !is_custom(owner)) return false;
     if (words.name == "combining" && !is_custom(owner)) return false;
     return {};
   }
@@ -92,15 +92,17 @@ void check_positions(const JsonReader& json, const Collective& collective) {
   if (const auto twice = std::adjacent_find(in.begin(), in.end()); twice != in.end())
     json.fail(fmt::format("two chunks lie at one input position of rank {}", twice->first),
               "give them different inputs");
-  if (const auto twice = std::adjacent_find(out.begin(), out.end());
-      collective.combining && twice != out.end())
+  const auto twice = std::adjacent_find(out.begin(), out.end());
+  if (collective.combining && twice != out.end())
     json.fail(fmt::format("two chunks lie at one output position of rank {}", twice->first),
               "give them different outputs");
+  if (!collective.combining && collective.order != SumOrder{} && twice == out.end())
+    json.fail("have an order of sums, and no two are added up", "leave the order out");
 }
 
 Collective read_custom(const JsonReader& json, int ranks) {
   Collective collective{.ranks = ranks};
-  // Whether there are sums decides whether they can have an order.
+  // Whether chunks are sums decides whether each can have a position of its own.
   if (json.has("combining")) collective.combining = json["combining"].boolean();
   read_members(json, collective, CollectiveFields{ranks});
   const JsonReader chunks = json["chunks"];

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/agreement.h"
 #include "ir/program.h"
 
 namespace chorale {
@@ -103,6 +104,12 @@ StepRows step_rows(const Program& program, const Topology& topology) {
   return rows;
 }
 
+StepRows step_rows(const Verified<Program>& program) {
+  StepRows rows = step_rows(*program, program.topology());
+  rows.adds_once = adds_once(program.collective());
+  return rows;
+}
+
 // Pointers into the vectors: a plain struct for code that is compiled as C++17.
 StepTables StepRows::tables() const {
   return {static_cast<int>(slots.size()),
@@ -115,7 +122,8 @@ StepTables StepRows::tables() const {
           static_cast<int>(work.size()),
           slices.data(),
           own_input,
-          own_output};
+          own_output,
+          adds_once};
 }
 
 }  // namespace chorale

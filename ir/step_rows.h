@@ -15,6 +15,7 @@ namespace chorale {
 struct StepRows {
   int steps = 0, pieces = 1;
   bool own_input = false, own_output = false;
+  bool adds_once = false;
   std::vector<std::array<int, 3>> slots = {};
   std::vector<int> slices = {};
   std::vector<StepMessage> messages = {};
@@ -27,8 +28,6 @@ struct StepRows {
 // For blocks of one length. Requires a program that the verifier accepts. Links of a rank that a limit of the
 // machine shares are one lane, each other one is its own; without links, all of a rank are one.
 StepRows step_rows(const Program&, const Topology& = {});
-inline StepRows step_rows(const Verified<Program>& program) {
-  return step_rows(*program, program.topology());
-}
+StepRows step_rows(const Verified<Program>&);  // with the order of its sums
 
 }  // namespace chorale

@@ -35,6 +35,7 @@ struct StepTables {
   int work_count = 0;
   const int* slices = nullptr;                 // by rank: where its first output lies in the inputs
   bool own_input = false, own_output = false;  // a rank has its own block there alone
+  bool adds_once = false;                      // sums of several operands round once, in their order
 };
 
 }  // namespace chorale

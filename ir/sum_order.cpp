@@ -122,6 +122,17 @@ std::string by_index(int begin, int end) {
   return "(" + by_index(begin, middle) + " " + by_index(middle, end) + ")";
 }
 
+// Of its nodes the root alone has children: adds_once() of ir/agreement.h.
+bool is_flat(const CombinationTree& tree) {
+  return tree.leaves > 0 && static_cast<int>(tree.parent.size()) <= tree.leaves + 1;
+}
+CombinationTree flat(int ranks) {
+  if (ranks < 2) return {.leaves = ranks, .parent = std::vector<int>(ranks, -1)};
+  CombinationTree tree{.leaves = ranks, .parent = std::vector<int>(ranks, ranks)};
+  tree.parent.push_back(-1);
+  return tree;
+}
+
 // Of each node, in the order in which they are added.
 std::vector<std::vector<int>> children_of(const CombinationTree& tree) {
   const std::vector<int> first = first_leaves(tree);
@@ -200,6 +211,7 @@ CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& 
 
 // Leaves are exchanged, inner nodes stay: then the numbers are no longer those of the canonical text.
 CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& ranks) {
+  if (is_flat(tree)) return tree;
   CombinationTree result = tree;
   for (int n = 0; n < tree.leaves; ++n) result.parent[ranks[n]] = tree.parent[n];
   return TreeParser(to_string(result), tree.leaves, "").parse();  // pairs are numbered again
@@ -208,6 +220,7 @@ CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& 
 SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& where) {
   if (text == "agreed") return {};
   if (text == "free") return {.kind = SumOrder::Kind::Free};
+  if (text == "once") return {.kind = SumOrder::Kind::Fixed, .tree = flat(ranks)};
   if (text == "by-index" && ranks > 0) return parse_sum_order(by_index(0, ranks), ranks, where);
   // Once more from the canonical text: pairs are then numbered alike, however the tree was written.
   const CombinationTree tree = TreeParser(std::string(text), ranks, where).parse();
@@ -243,7 +256,7 @@ std::string to_string(const SumOrder& order) {
     case SumOrder::Kind::Fixed:
       break;
   }
-  return to_string(order.tree);
+  return is_flat(order.tree) && order.tree.leaves > 2 ? "once" : to_string(order.tree);
 }
 
 }  // namespace chorale

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "ir/agreement.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/fnv.h"
@@ -187,6 +188,7 @@ std::string Algorithms::other_order(const Collective& collective) {
   const SumOrder& order = collective.order;
   if (!adds(collective)) return "";
   if (order.kind == SumOrder::Kind::Free) return "its ranks may end with different bits";
+  if (over_ == "nccl" && adds_once(collective)) return "its sums are rounded once, which GPUs do not do";
   if (!fixed_order_) return "";
   if (order.kind != SumOrder::Kind::Fixed) return "its sums have no fixed order";
   const auto [at, first] = trees_.try_emplace(collective.ranks, order);

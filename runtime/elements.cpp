@@ -60,6 +60,28 @@ std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* con
   return dst;
 }
 
+// Sections of a size that stays in the cache: all is read of one before it is stored.
+void combine_once(ElementType type, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst_bytes,
+                  std::int64_t elements) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr std::int64_t kSection = 1024;
+    Wide<T> sum[kSection];
+    with_op(op, [&]<Combination each>() {
+      for (std::int64_t begin = 0; begin < elements; begin += kSection) {
+        const std::int64_t count = std::min(kSection, elements - begin);
+        for (std::size_t k = 0; k < from.size(); ++k) {
+          const T* const operand = reinterpret_cast<const T*>(from[k]) + begin;
+          for (std::int64_t i = 0; i < count; ++i)
+            sum[i] = k == 0 ? wide_value(operand[i]) : combined<each>(sum[i], wide_value(operand[i]));
+        }
+        T* const dst = reinterpret_cast<T*>(dst_bytes) + begin;
+        for (std::int64_t i = 0; i < count; ++i) dst[i] = static_cast<T>(sum[i]);
+      }
+    });
+  });
+}
+
 // Averages first: the function is of the finished value.
 void finish(ElementType type, ReduceOp op, int ranks, const EpilogueFunction& epilogue, std::byte* values,
             std::int64_t count, std::int64_t first_index, Rank n) {

@@ -31,6 +31,11 @@ using EpilogueFunction =
 std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
                    std::int64_t elements);
 
+// dst = all of these in their order, added in float32 where their type is shorter, and rounded once. Any may
+// be dst itself.
+void combine_once(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
+                  std::int64_t elements);
+
 // Applies the program's function to a complete sum of `ranks` ranks, after averages are divided. Without a
 // function, that is all.
 void finish(ElementType, ReduceOp, int ranks, const EpilogueFunction&, std::byte* values, std::int64_t count,

@@ -66,6 +66,7 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
       rank_(n),
       epilogue_(*verified, {shape.elements, rows.pieces}, n),
       in_place_(verified->in_place),
+      adds_once_(rows.adds_once),
       reduces_(reduces(*verified)),
       has_epilogue_(has_epilogue(*verified)),
       ranks_(static_cast<int>(rows.slots.size())) {
@@ -109,7 +110,8 @@ RankPlan::Task RankPlan::task(const MessageTask& task, const StepRows& rows) {
 
 // With a function of the program, finish() has divided averages before it; dividing again would be wrong.
 void RankPlan::make(const Sum& sum, ReduceOp op, const EpilogueFunction& epilogue) const {
-  combine(kept_type_, op, sum.from, sum.to, sum.elements);
+  (adds_once_ ? combine_once(kept_type_, op, sum.from, sum.to, sum.elements)
+              : void(combine(kept_type_, op, sum.from, sum.to, sum.elements)));
   if (sum.index >= 0) finish(kept_type_, op, ranks_, epilogue, sum.to, sum.elements, sum.index, rank_);
 }
 

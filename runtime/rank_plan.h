@@ -75,6 +75,7 @@ class RankPlan {
   Rank rank_ = 0;
   EpilogueRun epilogue_;
   bool in_place_ = false;
+  bool adds_once_ = false;
   bool reduces_ = false;       // does any rank? Then outputs are sums
   bool has_epilogue_ = false;  // likewise
   int ranks_ = 1;

@@ -19,7 +19,10 @@ namespace {
 class SlotAssigner {
  public:
   SlotAssigner(const Topology& topology, const Collective& collective, const Schedule& schedule)
-      : topology_(topology), collective_(collective), outputs_(collective.ranks) {
+      : topology_(topology),
+        collective_(collective),
+        once_(adds_once(collective)),
+        outputs_(collective.ranks) {
     if (collective.combining) {
       const SendsByChunk sends = sends_by_chunk(collective, schedule);
       for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
@@ -104,7 +107,7 @@ class SlotAssigner {
     Value& v = value(c, n);
     if (!v.home) v.home = new_scratch(n);
     const std::vector<Addition> sum = additions(c, n);
-    const int first = v.at && !sum.empty() ? partner_of_own(sum.front()) : 1;
+    const int first = once_ ? -1 : v.at && !sum.empty() ? partner_of_own(sum.front()) : 1;
     std::vector<std::optional<Slot>> at = {v.at};
     for (const Arrival& arrival : arrivals) {
       const int number = arrival.reduce ? static_cast<int>(at.size()) : 0;
@@ -119,6 +122,13 @@ class SlotAssigner {
       if (!free) emit(n, {.does = copying(landing, *v.home, piece(c))});
       at.front() = v.home;
     }
+    if (once_ && sum.size() > 1) {
+      std::vector<DataPlace> operands;
+      for (const int k : from_the_left(sum)) operands.push_back({*at[k]});
+      emit(n, {.does = {.from = std::move(operands), .to = {{*v.home}}, .piece = piece(c)}});
+      v.at = v.home;
+      return;
+    }
     for (const auto& [into, from] : sum) {
       const std::optional<Slot> a = at[into], b = at[from];
       const bool here =
@@ -130,6 +140,13 @@ class SlotAssigner {
       at[into] = dst;
     }
     v.at = v.home;
+  }
+
+  // The values of a sum that is made by one operation, in the order of the ranks.
+  static std::vector<int> from_the_left(const std::vector<Addition>& sum) {
+    std::vector<int> values = {sum.front().into};
+    for (const Addition& each : sum) values.push_back(each.from);
+    return values;
   }
 
   // What the rank's own value is added to; -1 if that is not of these two.
@@ -150,11 +167,18 @@ class SlotAssigner {
   void deliver(Rank n, Slot output, const std::vector<Chunk>& chunks) {
     std::vector<Slot> at;
     for (Chunk c : chunks) at.push_back(*value(c, n).at);
+    const std::vector<Addition> sum = local_sum(collective_, chunks);
+    if (once_ && sum.size() > 1) {
+      std::vector<DataPlace> operands;
+      for (const int k : from_the_left(sum)) operands.push_back({at[k]});
+      emit(n, {.does = {.from = std::move(operands), .to = {{output}}, .piece = piece(chunks.front())}});
+      return;
+    }
     if (at.front() != output) {
       emit(n, {.does = copying(at.front(), output, piece(chunks.front()))});
       at.front() = output;
     }
-    for (const auto& [into, from] : local_sum(collective_, chunks)) {
+    for (const auto& [into, from] : sum) {
       const bool other_way = at[from] == output || (at[into] != output && at[into].buffer == Buffer::Input);
       const Slot src = other_way ? at[into] : at[from], dst = other_way ? at[from] : at[into];
       emit(n, {.does = adding(src, dst, piece(chunks.front()))});
@@ -164,6 +188,7 @@ class SlotAssigner {
 
   const Topology& topology_;
   const Collective& collective_;
+  const bool once_;
   std::vector<std::map<int, std::vector<Chunk>>> outputs_;  // by rank and output position
   std::vector<Value> values_ = {};                          // by chunk and rank
   std::vector<std::vector<SumMade>> sums_ = {};             // by chunk, where they combine

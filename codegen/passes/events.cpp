@@ -68,7 +68,8 @@ class Landing {
     const int by = *(here + 1);
     const Instruction& local = *all_[by];
     const std::vector<DataPlace>& from = local.does.from;
-    if (!is_local(local.does) || local.step != receive.step ||
+    // Of more than two operands the order is part of the sum, and a message would come first.
+    if (!is_local(local.does) || local.step != receive.step || from.size() > 2 ||
         std::ranges::count(from, DataPlace{landing}) != 1)
       return -1;
     const bool stays = std::ranges::find(local.does.to, DataPlace{landing}) != local.does.to.end();

@@ -147,6 +147,15 @@ inline constexpr bool is_short = false;
 template <int exponent_bits, int mantissa_bits>
 inline constexpr bool is_short<ShortFloat<exponent_bits, mantissa_bits>> = true;
 
+// What sums of it are made in that round once.
+template <typename T>
+CHORALE_DEVICE auto wide_value(T value) {
+  if constexpr (is_short<T>)
+    return static_cast<float>(value);
+  else
+    return value;
+}
+
 // a (+) b; integers wrap around. Maximum and minimum have the same bits as of (b, a), since ranks that add in
 // another order have to agree: both selections differ only where the operands are zeros, of which the result
 // is -0, or one is a NaN, and then so is the result. One selection alone gives its first operand there. In

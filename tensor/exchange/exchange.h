@@ -190,6 +190,17 @@ class ExchangePlan {
   std::int64_t longest_ = 0, scratch_elements_ = 0;
 };
 
+// In float where elements are shorter, and rounded once.
+template <Combination op, typename T>
+void combine_once(T* to, const std::vector<const T*>& operands, std::int64_t first, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) {
+    auto sum = wide_value(operands[0][first + e]);
+    for (std::size_t k = 1; k < operands.size(); ++k)
+      sum = combined<op>(sum, wide_value(operands[k][first + e]));
+    to[e] = T(sum);
+  }
+}
+
 template <typename T, Combination op = Combination::Sum>
 class Exchange : public ExchangePlan {
  public:
@@ -299,6 +310,13 @@ class Exchange : public ExchangePlan {
     T kept[kAtOnce];
     for (std::int64_t e = 0; e < all; e += kAtOnce) {
       const std::int64_t count = std::min(kAtOnce, all - e);
+      if (is_short<T> && tables_.adds_once && last > 1) {
+        T* const sum = to == nullptr ? kept : to + e;
+        combine_once<op>(sum, operands_, e, count);
+        if (completes != 0)
+          function(index + e, count, static_cast<const T*>(sum), static_cast<const T*>(nullptr));
+        continue;
+      }
       if (to == nullptr) {
         combine<op>(kept, operands_[0] + e, operands_[1] + e, count);
         for (std::size_t k = 2; k < last; ++k) combine_into<op>(kept, operands_[k] + e, count);

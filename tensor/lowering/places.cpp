@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "codegen/epilogue_source.h"
+#include "ir/agreement.h"
 #include "ir/error.h"
 #include "semantics/verify_program.h"
 #include "tensor/lowering/names.h"
@@ -51,6 +52,7 @@ class ContentRun {
  public:
   ContentRun(const Collective& collective, const Program& program, bool applies)
       : collective_(collective), applies_(applies), rows_(step_rows(program)) {
+    rows_.adds_once = adds_once(collective);
     for (const ChunkSpec& chunk : collective.chunks)
       for (const Rank n : chunk.pre)
         slots_[{n, 0, chunk.input}] = {block(chunk), chunk.input % pieces(), collective.ranks == 1};

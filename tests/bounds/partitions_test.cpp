@@ -131,6 +131,10 @@ TEST(Partitions, BoxesWhoseLinksAreAsWideAsTheirNics) {
       t.limits[2 * (b / kRanks) + 1].links.push_back(l);
     }
   EXPECT_EQ(rate_of(t, make_collective("allreduce", t.ranks, 1)), (Rate{4, 3}));
+  // Sums that are made at once: eight inputs come into the box that adds, and the sum into two others.
+  Collective once = make_collective("allreduce", t.ranks, 1);
+  once.order = parse_sum_order("once", t.ranks, "test");
+  EXPECT_EQ(rate_of(t, once), (Rate{10, 3}));
 }
 
 // Two dense halves that one link joins: no merge of two ranks is better than none, and all merges of a half

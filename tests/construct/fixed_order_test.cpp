@@ -45,6 +45,23 @@ TEST(FixedOrder, HalvesOfAHypercube) {
   EXPECT_EQ(schedules.front().steps.size(), 3u);
 }
 
+// Each rank is sent its part of all inputs in one step: an Alltoall.
+TEST(FixedOrder, SumsThatAreMadeAtOnce) {
+  for (const char* name : {"full:8", "dgx-a100:1", "full:3"}) {
+    const Topology machine = named(name);
+    WorkBudget effort(LLONG_MAX, nullptr);
+    for (const CollectiveKind kind : {CollectiveKind::ReduceScatter, CollectiveKind::AllReduce}) {
+      const Collective once = along("once", kind, machine.ranks, machine.ranks);
+      const auto schedules = sums_in_order(machine, once, effort);
+      ASSERT_FALSE(schedules.empty()) << name;
+      for (const Schedule& schedule : schedules)
+        EXPECT_EQ(violations(machine, once, schedule, 1), std::vector<Fault>{}) << name;
+    }
+  }
+  WorkBudget effort(LLONG_MAX, nullptr);
+  EXPECT_TRUE(sums_in_order(named("ring:4"), along("once", CollectiveKind::AllReduce, 4, 1), effort).empty());
+}
+
 // 0 and 2 are not linked, so nobody can add them up before 1 comes in.
 TEST(FixedOrder, NoneWhereOperandsDoNotMeet) {
   WorkBudget effort(LLONG_MAX, nullptr);

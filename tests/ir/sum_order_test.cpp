@@ -55,6 +55,20 @@ TEST(SumOrder, ByIndexIsTheTreeOfPairsOfPairs) {
   }
 }
 
+// One node over all ranks, the same however they are numbered; without some of them, too.
+TEST(SumOrder, OnceAddsAllAtOnceInTheOrderOfRanks) {
+  const SumOrder once = tree("once", 4);
+  EXPECT_EQ(to_string(once), "once");
+  EXPECT_EQ(tree(to_string(once), 4), once);
+  EXPECT_NE(once, tree("(0 1 2 3)", 4));  // in which 0 and 1 are one partial sum
+  EXPECT_EQ(renumbered(once.tree, {2, 0, 3, 1}), once.tree);
+  EXPECT_FALSE(Combining(once.tree)({0, 1}));
+  const auto sum = Combining(restricted(once.tree, {0, 2, 3}))({3, 0, 2});
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->additions, (std::vector<Addition>{{1, 2}, {1, 0}}));
+  EXPECT_FALSE(FirstPairs(once.tree).first(0, 1, 2));
+}
+
 // ((0 1) (2 3)): 4 is 0 + 1, 5 is 2 + 3.
 TEST(Combining, AddsSiblingsFirst) {
   const CombinationTree t = tree("((0 1) (2 3))", 4).tree;

@@ -187,6 +187,8 @@ class Chunks:
 
     def fixed(self):
         """The sums that a fixed order lets anybody make, as sets of ranks; None: the order is not fixed."""
+        if self.order == "once":
+            return [frozenset().union(*(pre for pre, _ in self.list))]
         return None if self.order in ("agreed", "free") else nodes_of(self.order)
 
     def order_words(self):
@@ -268,7 +270,7 @@ def chunks_of(asked, ranks, pieces, name=None):
     `pieces`."""
     own = asked["collective"]
     order = asked.get("order", "agreed")
-    if order not in ("agreed", "free") and max(nodes_of(order), key=len) != frozenset(range(ranks)):
+    if order not in ("agreed", "free", "once") and max(nodes_of(order), key=len) != frozenset(range(ranks)):
         raise Fault(f"{order} is not of all ranks")
     if isinstance(asked.get("chunks", 1), int):
         chunks = named_chunks(name or own, ranks, pieces, asked.get("root", 0) if own in ROOTED else 0)
@@ -430,6 +432,9 @@ def costs_and_paid(machine, entry):
 def crossings(chunks, pre, post, group):
     """So many sends of a chunk at least go from a group of ranks to another."""
     have, need = {group[n] for n in pre}, {group[n] for n in post}
+    if chunks.combining and chunks.order == "once":
+        # Inputs cross as they are, to the group that adds; the sum goes on to all others that need it.
+        return min(sum(group[n] != adds for n in pre) + len(need - {adds}) for adds in set(group))
     if chunks.combining and len(have) > 1:
         # Joining what this many groups have; then the others that need it: of all but the one that knew all
         # first, a send enters.

@@ -111,6 +111,46 @@ std::vector<T> mixed(int count, unsigned seed) {
   return values;
 }
 
+// All ranks have the sum in float32, in the order of the ranks, rounded once; rounded after each addition it
+// is another.
+template <typename T>
+void expect_rounded_once(const Collective& asked, const Schedule& schedule, const Topology& machine) {
+  Collective c = asked;
+  c.order = parse_sum_order("once", c.ranks, "test");
+  constexpr int kElements = 48;
+  std::vector<std::vector<T>> inputs;
+  std::vector<std::vector<std::byte>> bytes;
+  for (Rank n = 0; n < c.ranks; ++n) bytes.push_back(bytes_of(inputs.emplace_back(mixed<T>(kElements, n))));
+  std::vector<T> once, each;
+  for (int e = 0; e < kElements; ++e) {
+    float wide = static_cast<float>(inputs[0][e]);
+    T narrow = inputs[0][e];
+    for (Rank n = 1; n < c.ranks; ++n) {
+      wide += static_cast<float>(inputs[n][e]);
+      narrow = T(static_cast<float>(narrow) + static_cast<float>(inputs[n][e]));
+    }
+    once.push_back(T(wide));
+    each.push_back(narrow);
+  }
+  EXPECT_NE(bytes_of(once), bytes_of(each));
+  const ElementType type = std::is_same_v<T, Bfloat16> ? ElementType::Bfloat16 : ElementType::Float16;
+  for (const auto& output : outputs_of(unverified(lower(machine, c, schedule), c),
+                                       {.type = type, .elements = kElements}, ReduceOp::Sum, bytes))
+    EXPECT_EQ(output, bytes_of(once));
+}
+
+TEST(Execute, SumsThatAreMadeAtOnceAreRoundedOnce) {
+  const Topology t = test::full(4);
+  Schedule gathered{.steps = {Step{}}}, shot{.steps = {Step{}}};
+  for (LinkId l = 0; l < std::ssize(t.links); ++l) {
+    gathered.steps[0].sends.push_back({.chunk = t.links[l].src, .link = l});
+    shot.steps[0].sends.push_back({.chunk = 0, .link = l, .reduce = true});
+  }
+  expect_rounded_once<Bfloat16>(make_collective("allreduce_by_gather", 4, 1), gathered, t);
+  expect_rounded_once<Bfloat16>(make_collective("allreduce", 4, 1), shot, t);
+  expect_rounded_once<Float16>(make_collective("allreduce", 4, 1), shot, t);
+}
+
 // 16 terms: each rank adds its own along the tree, and the ranks add along the rest of it.
 template <typename T>
 std::vector<std::byte> bits_by_index(int ranks, ElementType type) {

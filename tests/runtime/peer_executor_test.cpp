@@ -63,6 +63,18 @@ TEST(PeerExecutor, EveryTypeAndOperation) {
   }
 }
 
+// Four operands are added at once, in their order: none is taken as its message comes.
+TEST(PeerExecutor, SumsThatAreMadeAtOnce) {
+  const Topology full = named_topology("full:4");
+  Collective once = make_collective("allreduce", 4, 1);
+  once.order = parse_sum_order("once", 4, "test");
+  Schedule shot{.steps = {Step{}}};
+  for (LinkId l = 0; l < std::ssize(full.links); ++l)
+    shot.steps[0].sends.push_back({.chunk = 0, .link = l, .reduce = true});
+  const PeerProgram peers = to_peers(once, lower(full, once, shot));
+  EXPECT_EQ(wrong(run_peers_on_threads(peers, once, {.bytes = {4, 4 * 37}, .iterations = 1})), 0);
+}
+
 // Slices cut chunks of every length, threads share slices, and segments cut the message.
 TEST(PeerExecutor, SlicesThreadsAndSegmentsDoNotShowInTheResult) {
   const Example example = classic("ring_allreduce", 3, 2);

@@ -95,6 +95,17 @@ TEST(Agreement, AFixedTreeIsKeptOrNamed) {
             "chunk 0: step 1: rank 0 adds up {0 1}, which is not a node of the tree ((0 2) (1 3))");
 }
 
+// Inputs travel as they are to where all of them are added; what was added before is no partial sum of that.
+TEST(Agreement, OfSumsThatAreMadeAtOnceNoPartTravels) {
+  const Topology full4 = test::full(4);
+  EXPECT_TRUE(violations(full4, allreduce(4, "once"), one_shot(4)).empty());
+  const auto faults = violations(full4, allreduce(4, "once"), doubling());
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].kind, Fault::Kind::Order);
+  EXPECT_EQ(faults[0].words,
+            "chunk 0: step 1: rank 0 adds up {0 1}, which is not a node of the tree (0 1 2 3)");
+}
+
 // One-shot: every rank adds from the left, in the order of ranks, whatever it holds itself.
 TEST(Agreement, ValuesOfAStepAreAddedInTheOrderOfRanks) {
   const Schedule s = one_shot(4);
