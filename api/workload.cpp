@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -23,6 +24,7 @@
 #include "semantics/verified.h"
 #include "tensor/lowering/workload_source.h"
 #include "topology/alike.h"
+#include "topology/switches.h"
 
 namespace chorale {
 namespace {
@@ -41,14 +43,29 @@ double block_bytes(const Workload& workload, const NeededCollective& needed) {
 }
 
 // Of the machine, where the ranks of a scope are: all of them; those of the first group; those with number 0.
-// A machine of one group is that, and says nothing about what is between groups.
-Topology part_for(const Topology& machine, const Workload& workload, Scope scope) {
+// A machine of one group is that, and says nothing about what is between groups. Links between the ranks.
+Topology linked_part(const Topology& machine, const Workload& workload, Scope scope) {
   if (scope == Scope::World || workload.groups == 1 || machine.ranks != workload.ranks * workload.groups)
     return machine;
   std::vector<Rank> ranks;
   for (Rank n = 0; n < ranks_in(workload, scope); ++n)
     ranks.push_back(scope == Scope::Group ? n : n * workload.ranks);
   return part_at(machine, ranks);
+}
+
+// Where these links do not join all of them, messages pass through other ranks, which are switches then: the
+// ranks of number 0 of a ring's groups are no neighbours.
+Topology part_for(const Topology& machine, const Workload& workload, Scope scope) {
+  const Topology part = linked_part(machine, workload, scope);
+  if (part.ranks == machine.ranks || all_reach_all(part)) return part;
+  std::vector<Rank> order(machine.ranks);
+  const int stride = scope == Scope::Group ? 1 : workload.ranks;
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_partition(order, [&](Rank n) { return n % stride == 0 && n / stride < part.ranks; });
+  Topology forwarding = part_at(machine, order);
+  forwarding.ranks = part.ranks;
+  forwarding.switches = machine.ranks - part.ranks;
+  return flat_over(forwarding, chosen_routes(forwarding));
 }
 
 void require_ranks(const Topology& machine, const Workload& workload, const NeededCollective& needed) {
@@ -92,8 +109,8 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   };
   // An AllReduce over two levels runs within groups and across them, so both parts have to be connected.
   const bool levels = workload.groups > 1 && machine.ranks == workload.ranks * workload.groups &&
-                      all_reach_all(part_for(machine, workload, Scope::Group)) &&
-                      all_reach_all(part_for(machine, workload, Scope::Across));
+                      all_reach_all(linked_part(machine, workload, Scope::Group)) &&
+                      all_reach_all(linked_part(machine, workload, Scope::Across));
   if (const auto sum = std::ranges::find_if(given, sums_world); levels && sum != given.end())
     for (const auto& [kind, scope] : {std::pair(CollectiveKind::ReduceScatter, Scope::Group),
                                       {CollectiveKind::AllReduce, Scope::Across},

@@ -96,6 +96,22 @@ assert '"chorale_tuning"' in (work / "tune.html").read_text()
 refused("tune", adam, "--machine", "ring:4", "--html", "-", "--json", "-", says="--html")
 best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "--tune", "-o", "best")
 assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
+# The ranks of number 0 of two groups are no neighbours on a ring, nor on a line.
+(work / "across.chorale").write_text("""workload across
+ranks 2
+groups 2
+Tensor x(fp32, [3, 2], Local)
+s = ReduceScatter("+", x, 1, GROUP)
+y = AllReduce("+", s, ACROSS)
+z = AllGather(y * 0.5)
+return z
+""")
+for machine in ("ring:4", "line:4"):
+    run(chorale, "tune", "across.chorale", "--machine", machine)
+    run(chorale, "compile", "across.chorale", "--machine", machine, "--target", "threads", "-o", machine)
+    run("make", "-s", "-C", machine, "threads", f"CXX={QUICK['CXX']}")
+    assert "replicas differ" not in run(f"{machine}/across_threads", "--runs", "1")
+
 assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)
 
 # Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run
