@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "tensor/language/kernels.h"
@@ -40,11 +42,31 @@ bool is_gather(const Operation& operation) {
 // from every program that has it, and logs of different runs can be compared.
 class MoveSearch {
  public:
-  MoveSearch(const Workload& workload, const std::vector<int>& roots)
-      : workload_(workload), roots_(roots), units_(units(workload)) {}
+  MoveSearch(const Workload& workload, const std::vector<int>& roots, const MoveChoice& choice)
+      : workload_(workload), roots_(roots), choice_(choice), units_(units(workload)) {
+    std::unordered_map<std::string_view, std::size_t> makers;
+    for (std::size_t i = 0; i < units_.size(); ++i)
+      for (const int o : units_[i].operations) makers[at(o).name] = i;
+    reads_.resize(units_.size(), std::vector<bool>(units_.size(), false));
+    for (std::size_t i = 0; i < units_.size(); ++i)
+      for (const int o : units_[i].operations)
+        for (const std::string& operand : at(o).operands)
+          if (const auto maker = makers.find(operand); maker != makers.end()) reads_[i][maker->second] = true;
+  }
 
   Moves run() {
+    for (const Unit& unit : units_)
+      chosen_.push_back(!choice_.of ||
+                        std::ranges::any_of(unit.operations, [&](int i) { return choice_.of(at(i).name); }));
+    if (choice_.others) run_others();
+    if (choice_.overlaps) overlaps();
+    return std::move(moves_);
+  }
+
+ private:
+  void run_others() {
     for (const Operation& operation : workload_.operations) {
+      if (choice_.of && !choice_.of(operation.name)) continue;
       if (operation.kind == Kind::AllReduce && is_alone(operation))
         splits(operation), shards(operation), levels_of(operation);
       if (is_gather(operation) && is_alone(operation)) joins(operation), reorders(operation);
@@ -52,11 +74,8 @@ class MoveSearch {
     all_slices();
     all_dead();
     fusions();
-    overlaps();
-    return std::move(moves_);
   }
 
- private:
   bool attempt(const std::string& script, OrError<Workload> made) {
     std::optional<Workload> after = counted(std::move(made));
     if (after) moves_.list.push_back({.script = script, .after = std::move(*after)});
@@ -250,7 +269,7 @@ class MoveSearch {
 
   // --- Fuse and overlap ---
 
-  bool reads(const Unit& unit, const Unit& made) const { return reads_from(workload_, unit, made); }
+  bool reads(std::size_t unit, std::size_t made) const { return reads_[unit][made]; }
 
   // What fits into kernels at all, by its kind.
   bool can_be_fused(const Unit& unit) const {
@@ -274,10 +293,11 @@ class MoveSearch {
   void fusions() {
     for (std::size_t i = 0; i < units_.size(); ++i)
       for (std::size_t j = i + 1; j < units_.size(); ++j) {
+        if (!chosen_[i] || !chosen_[j]) continue;
         const Unit &a = units_[i], &b = units_[j];
         const bool scalars = sums_scalars(a) && sums_scalars(b);
         if (!scalars && (!can_be_fused(a) || !can_be_fused(b))) continue;
-        if (!scalars && !reads(b, a) && !(is_computation(a) && is_computation(b))) continue;
+        if (!scalars && !reads(j, i) && !(is_computation(a) && is_computation(b))) continue;
         const bool has_kernel = a.kind != KernelKind::Single;
         const std::string kernel = has_kernel                     ? a.name
                                    : b.kind != KernelKind::Single ? b.name
@@ -290,7 +310,7 @@ class MoveSearch {
   // A unit that is overlapped already is the beginning of no other overlap.
   void overlaps() {
     for (std::size_t i = 0; i < units_.size(); ++i)
-      if (units_[i].overlap.empty()) overlaps_from({i}), overlaps_beside(i);
+      if (units_[i].overlap.empty() && chosen_[i]) overlaps_from({i}), overlaps_beside(i);
   }
 
   // Rows by counts, which no product takes piece by piece, with all that does not depend on them, nor they on
@@ -320,9 +340,7 @@ class MoveSearch {
       const std::size_t unit = next.back();
       next.pop_back();
       for (std::size_t i = 0; i < units_.size(); ++i)
-        if ((after ? reads(units_[i], units_[unit]) : reads(units_[unit], units_[i])) &&
-            found.insert(i).second)
-          next.push_back(i);
+        if ((after ? reads(i, unit) : reads(unit, i)) && found.insert(i).second) next.push_back(i);
     }
     return found;
   }
@@ -332,7 +350,7 @@ class MoveSearch {
   // MatMul.
   void overlaps_from(const std::vector<std::size_t>& chain) {
     for (std::size_t next = chain.back() + 1; next < units_.size(); ++next) {
-      if (!units_[next].overlap.empty() || !reads(units_[next], units_[chain.back()])) continue;
+      if (!units_[next].overlap.empty() || !chosen_[next] || !reads(next, chain.back())) continue;
       std::vector<std::size_t> longer = chain;
       longer.push_back(next);
       std::vector<Unit> members;
@@ -354,14 +372,17 @@ class MoveSearch {
 
   const Workload& workload_;
   const std::vector<int>& roots_;
+  const MoveChoice& choice_;
   const std::vector<Unit> units_;
+  std::vector<bool> chosen_ = {};              // by unit
+  std::vector<std::vector<bool>> reads_ = {};  // by unit, and unit that makes what it reads
   Moves moves_;
 };
 
 }  // namespace
 
-Moves moves(const Workload& workload, const std::vector<int>& roots) {
-  return MoveSearch(workload, roots).run();
+Moves moves(const Workload& workload, const std::vector<int>& roots, const MoveChoice& choice) {
+  return MoveSearch(workload, roots, choice).run();
 }
 
 }  // namespace chorale

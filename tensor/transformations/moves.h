@@ -2,6 +2,7 @@
 // arguments.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ struct Moves {
 // fuse        each two units, of which the second reads the first; each two computations
 // overlap     each chain of units that can be; each AllToAllV with all computations that do not depend on it,
 //             nor it on them
-Moves moves(const Workload&, const std::vector<int>& roots = {0});
+// Which of them: a part of a program at a time, with overlaps or without.
+struct MoveChoice {
+  std::function<bool(const std::string& operation)> of = {};  // none: of all
+  bool overlaps = true, others = true;
+};
+// Those whose every unit that they name has an operation of the choice; slices and dead ones of all.
+Moves moves(const Workload&, const std::vector<int>& roots = {0}, const MoveChoice& = {});
 
 }  // namespace chorale

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "ir/error.h"
 #include "tensor/language/kernels.h"
@@ -53,29 +53,36 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
   return blocks;
 }
 
-// For each operation those that come before it: what it reads, and of an update all that reads the input.
+// For each operation the places of those that come before it: what it reads, and of an update all that reads
+// the input.
 // Edges of the dependency graph, with anti-dependences: an update comes after all that read its input's
 // old value.
-std::vector<std::set<int>> what_precedes(const Workload& workload) {
-  std::map<std::string, int> places;
-  std::vector<std::set<int>> before(workload.operations.size());
-  std::map<std::string, std::vector<int>> reads;
+using Precedence = std::vector<std::vector<int>>;
+
+Precedence what_precedes(const Workload& workload) {
+  std::unordered_map<std::string_view, int> places;
+  Precedence before(workload.operations.size());
+  std::unordered_map<std::string_view, std::vector<int>> reads;  // of what is updated
+  for (const Operation& operation : workload.operations)
+    if (!operation.updates.empty()) reads.try_emplace(operation.updates);
   for (int i = 0; i < static_cast<int>(workload.operations.size()); ++i) {
     const Operation& operation = workload.operations[i];
     for (const std::string& operand : operation.operands) {
-      before[i].insert(places.at(operand));
-      reads[operand].push_back(i);
+      before[i].push_back(places.at(operand));
+      if (const auto read = reads.find(operand); read != reads.end()) read->second.push_back(i);
     }
-    for (const int reader : reads[operation.updates])
-      if (reader != i) before[i].insert(reader);
+    if (!operation.updates.empty())
+      for (const int reader : reads.at(operation.updates))
+        if (reader != i) before[i].push_back(reader);
     places[operation.name] = i;
   }
   return before;
 }
 
-bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Block& b) {
-  return std::ranges::any_of(
-      b, [&](int i) { return std::ranges::any_of(a, [&](int j) { return before[i].contains(j); }); });
+bool precedes(const Precedence& before, const Block& a, const Block& b) {
+  return std::ranges::any_of(b, [&](int i) {
+    return std::ranges::any_of(before[i], [&](int j) { return std::ranges::binary_search(a, j); });
+  });
 }
 
 // `from` leads from a block that depends on the members to the block through which it does, and so on, to the
@@ -83,9 +90,8 @@ bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Bl
 // the operations that close the circle. All others keep their order, so a program that has its members
 // together already comes out as it was.
 OrError<Workload> brought_together(const Workload& workload, const std::vector<int>& members,
-                                   const std::string& where) {
+                                   const Precedence& before, const std::string& where) {
   const Blocks blocks = blocks_around(workload, members);
-  const auto before = what_precedes(workload);
   const int count = static_cast<int>(blocks.list.size());
   // Blocks that depend on the members. They all come before the members' block, or else need not be moved.
   std::vector<int> from(count, -1);  // the block which they depend on
@@ -123,11 +129,11 @@ OrError<Workload> brought_together(const Workload& workload, const std::vector<i
 // last.
 // Ranks 0, 1, 2 are stable, so computations keep their order; a ReduceScatter that reads a member is not
 // first, and kernel_faults() says so.
-std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> members) {
-  const auto before = what_precedes(workload);
+std::vector<int> in_kernel_order(const Workload& workload, const std::vector<int>& members,
+                                 const Precedence& before) {
   const auto rank = [&](int i) {
     const OperationKind kind = workload.operations[i].kind;
-    const auto depends = [&](int a, int b) { return before[a].contains(b); };
+    const auto depends = [&](int a, int b) { return std::ranges::count(before[a], b) > 0; };
     const bool first = kind == OperationKind::ReduceScatter || kind == OperationKind::Reduce;
     if (first && std::ranges::none_of(members, [&](int m) { return depends(i, m); })) return 0;
     if (!first && is_communication(kind) &&
@@ -187,14 +193,6 @@ bool is_kernel_of(const Workload& workload, const std::string& name, const std::
   return std::ranges::any_of(members, [&](int i) { return workload.operations[i].kernel == name; });
 }
 
-// Where operations of these names are now.
-std::vector<int> places_now(const Workload& before, const std::vector<int>& members, const Workload& after) {
-  std::vector<int> places;
-  for (const int i : members) places.push_back(place(after, before.operations[i].name));
-  std::ranges::sort(places);
-  return places;
-}
-
 }  // namespace
 
 OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>& operations,
@@ -206,19 +204,19 @@ OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>&
   if (!is_kernel_of(workload, kernel, members))
     if (auto error = check_new_name(workload, kernel, where)) return *error;
 
-  OrError<Workload> together = brought_together(workload, members, where);
+  const Precedence before = what_precedes(workload);
+  const std::vector<int> order = in_kernel_order(workload, members, before);
+  if (const auto faults = kernel_faults(workload, order); !faults.empty())
+    return InputError(where, faults.front());
+  OrError<Workload> together = brought_together(workload, members, before, where);
   if (!together) return together;
   Workload& result = *together;
-  const std::vector<int> now = places_now(workload, members, result);
-  // The places stay those of the members, and only their order changes.
-  const Workload moved = result;
-  int at = now.front();
-  for (const int i : in_kernel_order(moved, now)) {
-    result.operations[at] = moved.operations[i];
+  // They follow each other there, as they did, and only their order changes.
+  int at = place(result, workload.operations[members.front()].name);
+  for (const int i : order) {
+    result.operations[at] = workload.operations[i];
     result.operations[at++].kernel = kernel;
   }
-  if (const auto faults = kernel_faults(result, now); !faults.empty())
-    return InputError(where, faults.front());
   return rewritten(workload, std::move(result), where);
 }
 
@@ -230,10 +228,10 @@ OrError<Workload> overlap(const Workload& workload, const std::vector<std::strin
   const std::vector<int>& members = *named;
   if (auto error = check_new_name(workload, name, where)) return *error;
 
-  OrError<Workload> together = brought_together(workload, members, where);
+  OrError<Workload> together = brought_together(workload, members, what_precedes(workload), where);
   if (!together) return together;
   Workload& result = *together;
-  for (const int i : places_now(workload, members, result)) result.operations[i].overlap = name;
+  for (const int i : members) result.operations[place(result, workload.operations[i].name)].overlap = name;
   std::vector<Unit> overlapped;
   for (Unit& unit : units(result))
     if (unit.overlap == name) overlapped.push_back(std::move(unit));

@@ -48,7 +48,7 @@ struct Candidate {
   std::string failure = {};                    // of a run; it is ranked behind all others then
 };
 
-enum class TuneEnd { Complete, CandidateLimit, Interrupted };
+enum class TuneEnd { Complete, PartByPart, CandidateLimit, Interrupted };
 
 struct TuneResult {
   std::vector<Candidate> candidates =
@@ -56,10 +56,13 @@ struct TuneResult {
   // The best one first: those that were measured by that, then the others by their price; of equals the one
   // found first. Those that failed are last.
   std::vector<int> ranking = {};
-  TuneEnd end = TuneEnd::Complete;  // Complete: no transformation that is tried leads to another schedule
-  int transformations = 0;          // that were applied, and valid
-  int repeated = 0;                 // of these: led to a schedule that was there already
-  int refused = 0;                  // that were not valid
+  // Complete: no transformation that is tried leads to another schedule. PartByPart: of more than
+  // breadth_first schedules those were searched that differ from the best ones in one of `parts` parts.
+  TuneEnd end = TuneEnd::Complete;
+  int parts = 0;
+  int transformations = 0;  // that were applied, and valid
+  int repeated = 0;         // of these: led to a schedule that was there already
+  int refused = 0;          // that were not valid
   int unpriced = 0;    // led to a schedule with a collective that has no price, and from there no further
   double seconds = 0;  // of exploring, without measurements
 };
@@ -75,8 +78,8 @@ struct TuneOptions {
   WorkloadPrices prices = {};
   // Beside the program as it was given: if there are more, the result reports that they were not searched.
   int most_candidates = 2000;
-  // With that many, the search goes on from the cheapest one, not from the oldest: programs of several layers
-  // have too many schedules to enumerate. Overlaps are left for the last quarter of most_candidates.
+  // With more, the search goes on part by part, a part being a communication with what is around it: programs
+  // of several layers have too many schedules to enumerate. Overlaps come last.
   int breadth_first = 500;
   int most_fused = 32;  // operations of a kernel of pointwise ones, at the beginning; 1: none are fused
   std::vector<int> roots = {0};  // ranks that an AllReduce is split to, into Reduce and Broadcast
@@ -100,7 +103,7 @@ struct TuneOptions {
 
 TuneResult tune(const Workload&, const TuneOptions&);
 
-std::string to_string(TuneEnd);  // "complete", "candidate limit", "interrupted"
+std::string to_string(TuneEnd);  // "complete", "part by part", "candidate limit", "interrupted"
 
 // Returns a row per candidate, the best ones first, and why the best one wins: its units beside those of the
 // program as it was given.

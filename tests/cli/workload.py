@@ -96,6 +96,11 @@ assert '"chorale_tuning"' in (work / "tune.html").read_text()
 refused("tune", adam, "--machine", "ring:4", "--html", "-", "--json", "-", says="--html")
 best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "--tune", "-o", "best")
 assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
+# A layer has too many schedules to try them all, and the result says so; the same ones each time.
+layers = [json.loads(run(chorale, "tune", examples / "llama.chorale", "--machine", "full:4", "--json", "-", code=3).stdout) for _ in range(2)]
+assert layers[0]["end"] == "part by part" and len(layers[0]["candidates"]) < 1500 and layers[0]["candidates"] == layers[1]["candidates"]
+assert "all that the transformations lead to" in " ".join(run(chorale, "tune", adam, "--machine", "ring:4").split())
+
 # The ranks of number 0 of two groups are no neighbours on a ring, nor on a line.
 (work / "across.chorale").write_text("""workload across
 ranks 2

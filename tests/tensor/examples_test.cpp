@@ -21,6 +21,7 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
                                                       {"ring_attention", "fp32[h, S, D] Local"},
                                                       {"rms_norm_fp8", "e4m3[B, S, H] Replicated"},
                                                       {"attention", "fp16[B, S, D*h] Replicated"},
+                                                      {"llama", "bf16[B, S, D*h] Replicated"},
                                                       {"swiglu", "bf16[B, S, H] Replicated"},
                                                       {"sequence_parallel", "bf16[B, S, H] Sliced(1)"},
                                                       {"moe_top2", "fp32[T, H] Local"},
