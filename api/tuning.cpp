@@ -186,6 +186,13 @@ std::span<const OptionRow<TuneQuestion>> tune_rows() {
        member<Q, &Q::device, &D::product_tflops>()},
       {rate("compute_rate", "--compute-rate", "TFLOP/S", "All other arithmetic ({})"),
        member<Q, &Q::device, &D::compute_tflops>()},
+      {{.name = "beside",
+        .option = "--beside",
+        .value = "PART",
+        .help = "The part of overlapped work that is done at the same time: 0 where one core does both ({})",
+        .kind = OptionKind::Number,
+        .highest = 1},
+       member<Q, &Q::device, &D::beside>()},
       {rate("launch", "--launch", "US", "What starting a kernel, or a call, takes ({})"),
        member<Q, &Q::device, &D::launch_us>()},
   };

@@ -51,6 +51,7 @@ struct OpenCollective {
 // A unit whose points are not chosen yet.
 struct OpenUnit {
   UnitPrice fixed = {};
+  bool is_product = false;
   std::vector<OpenCollective> collectives = {};
 
   UnitPrice settled() const {
@@ -73,7 +74,11 @@ class OpenRun {
       units_.push_back(opened(run[i], prices, given));
       if (i + 1 < run.size()) handed_over = std::max(handed_over, run[i].handed_over);
     }
-    for (const OpenUnit& unit : units_) communicating_ += !unit.collectives.empty();
+    const auto communicates = [](const OpenUnit& unit) { return !unit.collectives.empty(); };
+    const auto first = std::ranges::find_if(units_, communicates);
+    goes_by_tiles_ = std::ranges::count_if(units_, communicates) > 1 &&
+                     (std::ranges::none_of(units_, &OpenUnit::is_product) ||
+                      first->collectives.front().price->kind == OperationKind::AllToAll);
     beside_ = run.front().beside;
     if (run.size() == 1 || beside_) return;
     possible_ = possible_pieces(handed_over, device_);
@@ -135,7 +140,7 @@ class OpenRun {
   // With the points that are best for each collective by itself, or that are given.
   static OpenUnit opened(const UnitWork& work, const WorkloadPrices& prices, const Execution& given) {
     const DeviceNumbers& device = prices.device;
-    OpenUnit result;
+    OpenUnit result{.is_product = work.is_product};
     result.fixed = {
         .name = work.unit.name,
         .launch_us = device.launch_us,
@@ -170,9 +175,7 @@ class OpenRun {
     return result;
   }
 
-  // A pipeline of p pieces over stages of times t_i: the first piece goes through all of them, and p - 1
-  // more follow at the pace of the slowest: sum(t_i) + (p - 1) max(t_i), with t_i of one piece. Memory is
-  // shared by all stages, so their traffic together is a bound.
+  // Memory is shared by all units, so their traffic together is a bound.
   double us() const {
     if (units_.size() == 1) return units_[0].settled().us();
     // Communication and computation side by side: the longer of the two, and one launch more.
@@ -180,32 +183,77 @@ class OpenRun {
       double moved = 0, computed = 0;
       for (const OpenUnit& open : units_)
         (open.collectives.empty() ? computed : moved) += open.settled().us();
-      return std::max(moved, computed) + device_.launch_us;
+      return device_.beside * std::max(moved, computed) + (1 - device_.beside) * (moved + computed) +
+             device_.launch_us;
     }
-    const double pieces = pieces_;
-    // One communication takes its steps once, whatever the pieces are. Several hand pieces to each other, so
-    // each piece takes the steps of each.
-    const bool cut = communicating_ > 1;
-    double launch = 0, steps = 0, all = 0, slowest = 0, memory = 0;
+    double launches = 0, steps = 0, memory = 0, apart = 0;
     for (const OpenUnit& open : units_) {
       const UnitPrice unit = open.settled();
-      launch = std::max(launch, unit.launch_us);
-      const double piece = longest(unit) / pieces + (cut ? unit.steps_us : 0);
-      if (!cut) steps += unit.steps_us;
+      launches += unit.launch_us;
+      steps += unit.steps_us;
+      memory += unit.memory_us;
+      apart += longest(unit);
+    }
+    const double together = goes_by_tiles_ ? by_tiles() - steps : by_steps();
+    const double links = pieces_ * static_cast<double>(units_.size() - 1);
+    return launches + steps + links * device_.piece_us +
+           std::max(device_.beside * together + (1 - device_.beside) * apart, memory);
+  }
+
+  // Communications cut into as many pieces: each piece takes the steps of each, and they follow each other as
+  // a pipeline.
+  double by_tiles() const {
+    double all = 0, slowest = 0;
+    for (const OpenUnit& open : units_) {
+      const UnitPrice unit = open.settled();
+      const double piece = longest(unit) / pieces_ + unit.steps_us;
       all += piece;
       slowest = std::max(slowest, piece);
-      memory += unit.memory_us;
     }
-    const double pipeline = all + (pieces - 1) * slowest;
-    const double links = pieces * static_cast<double>(units_.size() - 1);
-    return launch + steps + std::max(pipeline, memory) + links * device_.piece_us;
+    return all + (pieces_ - 1) * slowest;
+  }
+
+  // Products beside communications that are not cut: these bring a factor, take the result, or both, one
+  // after the other. A step begins with all that it sends, and hands over what it brings when it ends; so
+  // there are as many pieces as steps at the most, and what is done in one step is beside nothing.
+  double by_steps() const {
+    double brings = 0, first_brought = 0, made = 0, takes = 0, last_taken = 0, first_made = 1;
+    bool is_made = false;
+    for (const OpenUnit& open : units_) {
+      const UnitPrice unit = open.settled();
+      const double us = longest(unit);
+      if (open.collectives.empty()) {
+        made += us;
+      } else if (!is_made) {
+        brings = us;
+        first_brought = us / handed_over(open.collectives.back());
+      } else {
+        // Of a ReduceScatter and an AllGather in one kernel the former takes the result.
+        const OpenCollective& first = open.collectives.front();
+        const double share = unit.moved_us > 0 ? first.times[first.pick.at].moved_us / unit.moved_us : 1;
+        first_made = 1 / handed_over(first);
+        takes = us;
+        last_taken = us * (1 - share + share * first_made);
+      }
+      is_made = is_made || open.is_product;
+    }
+    const double last = takes > 0 && brings > 0 ? 0
+                        : takes > 0             ? made * first_made
+                                                : made * first_brought / std::max(brings, 1e-300);
+    return std::max(first_brought + made + last_taken, brings + takes + last);
+  }
+
+  // An AllReduce reduces in the first half of its steps.
+  double handed_over(const OpenCollective& each) const {
+    const int steps = each.price->points[each.pick.at].steps;
+    const bool reduces = each.price->kind == OperationKind::AllReduce;
+    return std::clamp(reduces ? steps / 2 : steps, 1, std::max(1, pieces_));
   }
 
   const DeviceNumbers& device_;
   const std::string overlap_;
   std::vector<OpenUnit> units_ = {};
-  int communicating_ = 0;
-  bool beside_ = false;
+  bool goes_by_tiles_ = false, beside_ = false;
   std::vector<int> possible_ = {1};
   int pieces_ = 1;
 };

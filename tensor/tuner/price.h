@@ -4,10 +4,11 @@
 //
 // since a kernel, and a collective, moves, reads and computes piece by piece. The launch of a unit that
 // communicates is a call on its machine (AlphaBeta::call_us), where that takes longer than the device's.
-// Units that are overlapped hand over pieces to each other, as a pipeline: one launch, all steps, of what
-// remains of each unit one piece, and of the longest one all pieces, but never less than their memory traffic
-// together takes; and a price for each handing over. Where several of them communicate, communications are
-// cut as well, and each piece takes the steps of its own.
+// Units that are overlapped hand over pieces to each other: all launches, all steps, and a price for each
+// handing over; but never less than their memory traffic together takes. As emitted, a product hands over to
+// the steps of one communication, and takes what they bring: a step begins when all that it sends is made, so
+// there are no more pieces than steps. Communications that follow each other, and those around the products
+// of experts, are cut as a pipeline, and each piece takes the steps of its own.
 //
 // What a schedule leaves open, the points of its collectives and the number of pieces (language/execution.h),
 // is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time
@@ -35,6 +36,9 @@ struct DeviceNumbers {
   double double_tflops = 7;      // in float64 and integers
   double piece_bytes = 1 << 16;  // overlapped units hand over at least this much at a time
   double piece_us = 1;           // of handing a piece over: a counter is raised, and seen
+  // The part of overlapped work that is done at the same time: none where the processor that computes also
+  // moves what is communicated, and has nothing left.
+  double beside = 1;
   bool operator==(const DeviceNumbers&) const = default;
 };
 

@@ -98,7 +98,7 @@ class WorkCount {
   // Memory is that of one rank, the busiest in bytes; each kind of arithmetic that of the rank with most
   // of it. These may be different ranks, so the time is an upper bound for each.
   UnitWork of(const Unit& unit) {
-    UnitWork most{.unit = unit};
+    UnitWork most{.unit = unit, .is_product = is_product(workload_.operations[unit.operations[0]].kind)};
     for (const int rank : ranks_to_ask(unit)) {
       const UnitWork there = on_rank(unit, rank);
       if (there.read + there.written > most.read + most.written)

@@ -24,6 +24,7 @@ struct CollectiveWork {
 
 struct UnitWork {
   Unit unit = {};
+  bool is_product = false;
   bool beside = false;  // is of an overlap of a communication and what does not depend on it
   // An element that is read more than once is read once; what a kernel makes and only the kernel reads costs
   // none. The rule of UnitTraffic (tests/tensor/interpreter.h), but for operands that are broadcast in a

@@ -104,11 +104,14 @@ TEST(Price, AddsUpUnitsOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(whole.us, sum);
 }
 
-// The product makes 1024 halves, which are 2 pieces.
+// The product makes 1024 halves, which are 2 pieces; and a ring adds up in 3 steps, which take one after the
+// other.
 TEST(Price, OfAnOverlapIsThatOfAPipeline) {
   const Workload attention =
       transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)");
-  const WorkloadPrice whole = price(attention, simple_prices());
+  WorkloadPrices prices = simple_prices();
+  prices.collectives[0].points = {{.steps = 6, .rounds = 6, .chunks = 4}};
+  const WorkloadPrice whole = price(attention, prices);
   const RunPrice& both = whole.runs.at(0);
   ASSERT_EQ(both.units.size(), 2);
   EXPECT_EQ(both.overlap, "both");
@@ -117,8 +120,29 @@ TEST(Price, OfAnOverlapIsThatOfAPipeline) {
   const double first = std::max({layer.memory_us, layer.compute_us}),
                second = std::max(sum.moved_us, sum.memory_us);
   EXPECT_GT(second, first);
-  // One launch; half of the product, then all of the sum; two pieces are handed over.
-  EXPECT_DOUBLE_EQ(both.us, 5 + sum.steps_us + first / 2 + second + 2 * 0.5);
+  // Two launches; half of the product, then all of the sum; two pieces are handed over.
+  EXPECT_DOUBLE_EQ(both.us, 2 * 5 + sum.steps_us + first / 2 + second + 2 * 0.5);
+}
+
+// A step waits for all that it sends: a sum that is made in one step begins when the product has ended. Where
+// one core computes and moves, nothing is gained in any number of steps.
+TEST(Price, OfAnOverlapHasNoMorePiecesThanSteps) {
+  const Workload attention =
+      transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)");
+  const auto both = [&](Cost cost, double beside) {
+    WorkloadPrices prices = simple_prices();
+    prices.device.beside = beside;
+    prices.collectives[0].points = {cost};
+    return price(attention, prices, {.pieces = {{"both", 2}}}).runs.at(0);
+  };
+  const auto apart = [](const RunPrice& run) {
+    return std::max(run.units[0].memory_us, run.units[0].compute_us) +
+           std::max(run.units[1].moved_us, run.units[1].memory_us) + run.units[1].steps_us + 2 * 5 + 2 * 0.5;
+  };
+  const Cost one{.steps = 2, .rounds = 6, .chunks = 4}, ring{.steps = 6, .rounds = 6, .chunks = 4};
+  EXPECT_DOUBLE_EQ(both(one, 1).us, apart(both(one, 1)));
+  EXPECT_LT(both(ring, 1).us, apart(both(ring, 1)) - 1);
+  EXPECT_DOUBLE_EQ(both(ring, 0).us, apart(both(ring, 0)));
 }
 
 // Where memory is what takes long, overlapped units share it: together they take what both take.
@@ -131,8 +155,8 @@ TEST(Price, OfAnOverlapIsNotLessThanItsMemoryTraffic) {
       prices, {.pieces = {{"both", 32}}});
   const RunPrice& both = whole.runs.at(0);
   EXPECT_EQ(both.pieces, 32);
-  EXPECT_DOUBLE_EQ(both.us,
-                   5 + both.units[1].steps_us + both.units[0].memory_us + both.units[1].memory_us + 32 * 0.5);
+  EXPECT_DOUBLE_EQ(
+      both.us, 2 * 5 + both.units[1].steps_us + both.units[0].memory_us + both.units[1].memory_us + 32 * 0.5);
 }
 
 // Rounds cost nothing, and steps much; a simulation states the contrary.
