@@ -34,7 +34,7 @@ from chorale import workload
 from chorale.agreement import everyone, together
 from chorale.explanation import Explanation
 from chorale.logs import log
-from chorale.regions import COLLECTIVES, Left, Region, known_alike, name_of, shape_of
+from chorale.regions import COLLECTIVES, EXCHANGES, Left, Region, known_alike, name_of, shape_of
 
 ROUNDS = 15          # of a measurement, of which the median and the least time count
 GAIN = 0.97          # of PyTorch's: what both times of a program must reach
@@ -312,7 +312,7 @@ def passed(module, kind, known, settings, labels):
     them. `known` gives the inputs of which all ranks of a group have the same, `labels` names of inputs."""
     graph, made = module.graph, {}
     without_copies(graph)
-    collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
+    collectives = [node for node in graph.nodes if node.target in COLLECTIVES or node.target in EXCHANGES]
     gone = set()
     for group in dict.fromkeys(node.args[-1] for node in collectives):
         with communicating():
@@ -350,11 +350,11 @@ def passed(module, kind, known, settings, labels):
 
 def record_of(node, kind):
     """What is known of a collective before it is searched for a region. Bytes are those of the larger
-    buffer."""
-    value = max((node.meta["val"], node.args[0].meta["val"]), key=lambda each: each.numel())
+    buffer whose sizes are numbers."""
+    buffers = [each.meta["val"] for each in (node, node.args[0]) if shape_of(each) is not None]
     return {
         "graph": kind, "collective": name_of(node), "shape": shape_of(node), "fused": False, "collectives": 1,
-        "bytes": value.numel() * value.element_size(), "at": place_of(node), "operations": [], "outside": []
+        "bytes": max((each.nbytes for each in buffers), default=0), "at": place_of(node), "operations": [], "outside": []
     }
 
 

@@ -28,6 +28,8 @@ COLLECTIVES = {
     c10d.reduce_scatter_tensor.default: "ReduceScatter",
     c10d.all_gather_into_tensor.default: "AllGather"
 }
+# Of the dispatch and the combination of experts, which no region has.
+EXCHANGES = {c10d.all_to_all_single.default}
 
 
 def sigmoid(x):
@@ -131,6 +133,12 @@ class Region:
     `sized`, its rows behind an AllReduce are a size of its program."""
 
     def __init__(self, collective, known, sized=False):
+        if collective.target in EXCHANGES:
+            raise Left(
+                "rows go to ranks by counts, and products of experts between two such exchanges are in no region",
+                "moe = chorale.workload.load('examples/moe_top2.chorale').register(): the gate, both exchanges and "
+                "the experts as one operator, moe(x, router, w1, w2)"
+            )
         self.sized = sized
         self.collective, self.kind, self.known = collective, COLLECTIVES[collective.target], known
         self.group = collective.args[-1]

@@ -223,4 +223,16 @@ assert without_times[0] == without_times[1], output.getvalue()
 explained = compiler.explain(Megatron())(sequence)
 assert [each["graph"] for each in explained.records] == ["forward"] * 2 + ["backward"] * 2 and "<table>" in explained._repr_html_()
 assert all(each["predicted_us"] > 0 and each["bytes"] == 4 * sequence.numel() and "models.py" in each["at"] for each in json.loads(explained.to_json())["collectives"]), explained.to_json()
+
+
+# The exchanges of experts are named, with splits that are numbers and without, and what takes their place.
+def experts(x, w, splits):
+    there = torch.distributed._functional_collectives.all_to_all_single(x, splits, splits, dist.group.WORLD)
+    return torch.distributed._functional_collectives.all_to_all_single(torch.relu(there @ w), splits, splits, dist.group.WORLD)
+
+
+for splits in (None, [3] * ranks):
+    named = compiler.explain(experts)(torch.randn(3 * ranks, WIDTH), torch.randn(WIDTH, WIDTH), splits)
+    assert [(each["fused"], each["bytes"], "moe_top2" in each["change"], "experts" in each["reason"]) for each in named.records] == [
+        (False, 4 * 3 * ranks * WIDTH, True, True)] * 2, named.to_json()
 dist.barrier()
