@@ -23,6 +23,7 @@ class Bucket:
         self.flat, self.grads = (program.zeros(count, TYPES[self.kind])
                                  for program in (owner.updater(self.kind), owner.reducer(self.kind)))
         self.total = torch.empty(owner.length(count))  # in one place for all steps
+        self.partial = []  # sums of 2^k backward passes each, fewer and fewer: (passes, gradients)
         at, self.places, self.hooks, self.needed = 0, [], [], set()
         for k, p in enumerate(params):
             self.places.append(
@@ -71,8 +72,24 @@ class Bucket:
     def complete(self):
         return bool(self.needed) and self.arrived == self.needed
 
+    @torch.no_grad()
     def start(self):
+        while self.partial:  # the last pass completes them
+            torch.add(self.partial.pop()[1], self.grads, out=self.grads)
+            self.seen = self.grads._version
         self.future = self.owner().pool.submit(self.reduce)
+
+    @torch.no_grad()
+    def put_aside(self):
+        """The gradients become a term of the sums, along the tree of pairs, pairs of pairs, ..."""
+        for k in range(len(self.places)):
+            self.place(k)
+        passes, term = 1, self.grads.clone()
+        while self.partial and self.partial[-1][0] == passes:
+            term, passes = self.partial.pop()[1] + term, 2 * passes
+        self.partial.append((passes, term))
+        self.grads.zero_()
+        self.seen = self.grads._version
 
     def reduce(self):
         self.reduced = self.owner().reducer(self.kind).done(0, {"g": self.grads, "d": self.total})["d"]

@@ -37,9 +37,9 @@ class Programs:
     """Those of the groups and types that a model has, made when they are first called for, by all ranks of a
     group."""
 
-    def __init__(self, machine, directory):
+    def __init__(self, machine, directory, order):
         self.of = functools.lru_cache(None)(
-            lambda name, kind, group: workload.loaded(*programs(kind)[name], group, machine, directory))
+            lambda name, kind, group: workload.loaded(*programs(kind)[name], group, machine, directory, order))
         self.logged = set()
 
     def left(self, tensor, group, why=None):
@@ -94,10 +94,11 @@ class Scatter(_Memory):
         return None
 
 
-def fuse(model, group=None, machine=None, directory=None):
+def fuse(model, group=None, machine=None, directory=None, order="agreed", sum=None):
     """Has the modules of a model that fully_shard() was called on use programs; their number. `group` has the
-    ranks that they are sharded over."""
-    made, room, found = Programs(machine, directory), shared.room(group), 0
+    ranks that they are sharded over. Gradients are added up in an order (chorale.optim), and cross in the
+    reduce_dtype of the model's MixedPrecisionPolicy."""
+    made, room, found = Programs(machine, directory, workload.order_of(order, sum)), shared.room(group), 0
     for name, module in model.named_modules():
         if not isinstance(module, FSDPModule):
             continue

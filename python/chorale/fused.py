@@ -28,18 +28,33 @@ class Fused(torch.optim.Optimizer):
         "exp_avg_sq": "v"
     }  # the program; PyTorch's names of a state, and the program's
 
-    def __init__(self, params, defaults, machine=None, process_group=None, directory=None, module=None):
+    def __init__(self,
+                 params,
+                 defaults,
+                 machine=None,
+                 process_group=None,
+                 directory=None,
+                 module=None,
+                 order="agreed",
+                 sum=None,
+                 wire=None):
         self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(
             process_group)
-        if self.ranks < 2:
+        self.by_index = order == "by-index"  # backward passes are added up along the same tree
+        if wire not in updates.WIRES:
+            raise ValueError(f"wire={wire!r}: give 'bf16', 'fp16' or None")
+        if self.ranks < 2 and not self.by_index:
             raise ValueError(
                 "the group has one rank, and nothing to reduce: take PyTorch's optimizer, which reads the "
                 "same states"
             )
-        load = functools.partial(workload.loaded, machine=machine, directory=directory)
+        load = functools.partial(workload.loaded,
+                                 machine=machine,
+                                 directory=directory,
+                                 order=workload.order_of(order, sum))
         self.behind = _beside(process_group, self.ranks)  # the group of what is sent during the backward pass
         self.pool = concurrent.futures.ThreadPoolExecutor(1, "chorale")
-        self.reducer = functools.lru_cache(None)(lambda kind: load(*updates.reduction(kind), self.behind))
+        self.reducer = functools.lru_cache(None)(lambda kind: load(*updates.reduction(kind, wire), self.behind))
         self.updater = functools.lru_cache(None)(
             lambda kind: load(*updates.update(self.rule, kind), self.group))
         self.clip = 1.0           # by which the next step multiplies gradients
@@ -211,10 +226,14 @@ class Fused(torch.optim.Optimizer):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Backward passes within add to gradients and reduce nothing."""
+        """Backward passes within add to gradients and reduce nothing. With order="by-index" one pass is one
+        term of the sums."""
         self.synchronizes, before = False, self.synchronizes
         try:
             yield
+            if self.by_index:
+                for row in self.order:
+                    row.put_aside()
         finally:
             self.synchronizes = before
 
@@ -373,6 +392,7 @@ class Fused(torch.optim.Optimizer):
         super().zero_grad(*args, **options)
         self.clip = 1.0
         for row in self.order:
+            row.partial.clear()
             row.anew()
             row.seen = row.grads._version
 

@@ -12,6 +12,11 @@ by the norm of the average over all ranks; step() raises where something else, s
 torch.nn.utils.clip_grad_norm_, has changed gradients in place. The constructor, step(), clip_grad_norm_(),
 state_dict() and add_param_group() are called by all ranks.
 
+order="by-index" adds gradients along the tree of pairs, pairs of pairs, ...: of 1, 2, 4, ... ranks that share
+the same micro-batches (one backward pass each, all but the last within no_sync()) each gets the same bits.
+sum="once" forms each sum in one place, in the order of the ranks, and rounds it once; wire="bf16" or "fp16"
+has gradients of float32 cross in that type.
+
 Programs are those of chorale.updates; `machine` is where the ranks are ('chorale topology list').
 """
 

@@ -35,12 +35,18 @@ RULES = {
 }
 
 
-def reduction(kind):
+WIRES = (None, "bf16", "fp16")
+
+
+def reduction(kind, wire=None):
     """The program and its schedule: a slice of the sum of what the ranks have. The update divides, with its
-    clip."""
-    lines, script = (['d = ReduceScatter("+", g)'],
-                     "") if kind == "fp32" else (['sum = ReduceScatter("+", g)', "d = Cast(fp32, sum)"],
-                                                 "fuse(reduce; sum, d)")
+    clip. Gradients of fp32 cross in the type `wire`, if there is one."""
+    if kind == "fp32" and wire is not None:
+        lines, script = ([f"h = Cast({wire}, g)", 'sum = ReduceScatter("+", h)', "d = Cast(fp32, sum)"], "")
+    else:
+        lines, script = (['d = ReduceScatter("+", g)'],
+                         "") if kind == "fp32" else (['sum = ReduceScatter("+", g)', "d = Cast(fp32, sum)"],
+                                                     "fuse(reduce; sum, d)")
     return "\n".join(
         ["workload reduction", "size N = 4194304", f"Tensor g({kind}, [N], Local)", *lines, "return d",
          ""]), script

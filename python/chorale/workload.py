@@ -194,16 +194,25 @@ def make(folder, file, machine, ranks, groups, apply, sizes, compiler, device, o
             shutil.rmtree(making, ignore_errors=True)
 
 
-def loaded(text, script, group, machine=None, directory=None):
+def order_of(order="agreed", sum=None):
+    """What `chorale compile --order` is given."""
+    if sum not in (None, "once") or (sum and order != "agreed"):
+        raise ValueError(f"sum={sum!r}, order={order!r}: give sum='once', or an order")
+    return sum or order
+
+
+def loaded(text, script, group, machine=None, directory=None, order="agreed"):
     """The program of a text, by the script of a schedule, for the ranks of a process group."""
+    ranks = dist.get_world_size(group)
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / f"{text.split()[1]}.chorale"
         file.write_text(text)
         return load(file,
-                    machine or f"full:{dist.get_world_size(group)}",
+                    machine or (f"full:{ranks}" if ranks > 1 else "dgx-h100:1x1"),
                     group,
                     apply=script,
-                    directory=directory)
+                    directory=directory,
+                    order=order)
 
 
 def load(file, machine, group=None, sizes=None, **options):

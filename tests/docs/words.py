@@ -32,7 +32,7 @@ WORDS = [
     (r"referees?|refereed", "verifier, verified", None),
     (r"judges?|judged|judging", "verify, verifier", None),
     (r"doors?", "API, entry point", None),
-    (r"seats?|wires?", "rank mapping; link", None),
+    (r"seats?|wires?", "rank mapping; link", r"wire="),
     (r"blanks|whole numbers?", "whitespace; integer", None),
     (r"dearer|dearest", "more expensive, most expensive", None),
     (r"overfull", "overloaded", None),

@@ -2,6 +2,9 @@
 python_test(python.optim WITH "torch.distributed as d; assert d.is_gloo_available()" ENVIRONMENT CXX=${emitted}/quick_cxx
             ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries)
 python_test(python.optim_current SCRIPT python/optim ENVIRONMENT CXX=${emitted}/quick_cxx CHORALE_SHM_DISABLE=1 ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries 2 --current)
+python_test(python.order WITH "torch.distributed as d; assert d.is_gloo_available()" ENVIRONMENT CXX=${emitted}/quick_cxx
+            ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries)
+python_test(python.order_current SCRIPT python/order ENVIRONMENT CXX=${emitted}/quick_cxx ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries --current)
 # Operators: with Debian's PyTorch, and, where CHORALE_TORCH_PYTHON names it, the current one
 # (./test.sh --torch), whose own compiler reads CXX, too.
 python_test(python.operators WITH "torch.distributed as d; assert d.is_gloo_available()" ENVIRONMENT CXX=${emitted}/quick_cxx
