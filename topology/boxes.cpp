@@ -55,6 +55,9 @@ constexpr std::array kBoxes = {
         "8 MI100, each linked with six others, one NIC of 100 Gb/s"},
     Box{"mi50-pcie", "MI50", Joint::None, 1, 0, 0, 1, 3, 1, 100, "InfiniBand",
         "MI50 on PCI 3: CPUs x PCI switches of a CPU (0: none) x GPUs of one", kOlderCpu},
+    Box{"pcie", "L40S", Joint::None, 1, 0, 0, 1, 4, 1, 100, "InfiniBand",
+        "GPUs on PCI 4 alone: islands x GPUs of one; or CPUs x PCI switches of a CPU (0: none) x GPUs of "
+        "one"},
     Box{"l40s", "L40S", Joint::None, 1, 0, 0, 1, 4, 1, 200, "InfiniBand",
         "L40S on PCI 4: CPUs x PCI switches of a CPU (0: none) x GPUs of one"},
     Box{"a800-pcie", "A800", Joint::None, 1, 0, 0, 1, 4, 1, 200, "InfiniBand",
@@ -95,7 +98,8 @@ Host host_of(const Box& box, const ImportOptions& options) {
   return host;
 }
 
-// "2x1x4", or with a number of nodes before it "3x2x1x4".
+// "2x1x4", or with a number of nodes before it "3x2x1x4". "2x4" is islands of GPUs, each below a PCI switch:
+// half of them at each of two CPUs, or all at one where their number is odd.
 int take_sizes(Box& box, const std::string& where, const std::string& text) {
   std::vector<int> sizes;
   std::string rest = text;
@@ -105,14 +109,16 @@ int take_sizes(Box& box, const std::string& where, const std::string& text) {
     const std::string one = rest.substr(0, end);
     sizes.push_back(one == "0" ? 0 : spec_size(where, one, 1, kMostRanks));
   }
+  if (sizes.size() == 2 && sizes[0] > 0)
+    sizes = {sizes[0] % 2 == 0 ? 2 : 1, sizes[0] % 2 == 0 ? sizes[0] / 2 : sizes[0], sizes[1]};
   const std::size_t n = sizes.size();
   const bool usable = (n == 3 || n == 4) && sizes[n - 3] > 0 && sizes[n - 1] > 0 && sizes[0] > 0;
   long long ranks = 1;
   for (const int size : sizes) ranks = std::min<long long>(ranks * std::max(size, 1), kMostRanks + 1);
   if (!usable || ranks > kMostRanks || ranks < 2)
     throw InputError(where, "sizes " + text.substr(0, 40) + " are not usable",
-                     "use CPUs x PCI switches of a CPU x GPUs of one, such as 2x1x4, or with nodes before "
-                     "them 2x2x1x4, with 2 to 4096 GPUs in all");
+                     "use islands x GPUs of one, such as 2x4, or CPUs x PCI switches of a CPU x GPUs of one, "
+                     "such as 2x1x4, with nodes before them 2x2x1x4, and 2 to 4096 GPUs in all");
   box.cpus = sizes[n - 3];
   box.switches = sizes[n - 2];
   box.gpus = sizes[n - 1];
@@ -126,8 +132,9 @@ const std::vector<CatalogueEntry>& box_catalogue() {
     std::vector<CatalogueEntry> all;
     for (const Box& box : kBoxes) {
       const std::string name = box.name;
-      all.push_back(box.cpus > 0 ? CatalogueEntry{name + "[:nodes]", box.description, name}
-                                 : CatalogueEntry{name + ":[nodesx]CxSxG", box.description, name + ":2x1x4"});
+      all.push_back(box.cpus > 0
+                        ? CatalogueEntry{name + "[:nodes]", box.description, name}
+                        : CatalogueEntry{name + ":IxG|[nodesx]CxSxG", box.description, name + ":2x1x4"});
     }
     return all;
   }();
