@@ -31,6 +31,7 @@
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"
 #include "topology/hardware/facts.h"
+#include "topology/hardware/peer_access.h"
 
 namespace chorale {
 namespace {
@@ -138,6 +139,10 @@ std::vector<int> nodes_by_rank(const Topology& topology) {
   return std::ranges::count(nodes, nodes.front()) == topology.ranks ? std::vector<int>() : nodes;
 }
 
+bool loads_from_peers(const Topology& topology, PeerAccess access) {
+  return access == PeerAccess::Loads || (access == PeerAccess::ByRates && reads_are_faster(topology));
+}
+
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 
 // What to say of sums and copies that switches could make: nothing where a program leaves them all to these,
@@ -211,6 +216,9 @@ std::vector<int> performed_points(const Result& result, Target target) {
 
 std::span<const OptionRow<CompileOptions>> compile_rows() {
   using O = CompileOptions;
+  static constexpr Named<PeerAccess> kAccesses[] = {
+      {PeerAccess::ByRates, "rates"}, {PeerAccess::Loads, "loads"}, {PeerAccess::Stores, "stores"}};
+  static constexpr auto kAccessChoices = choices_of(kAccesses);
   static constexpr OptionRow<O> kRows[] = {
       {{.name = "name",  // the command line makes one for each point
         .help = "Of what is written (machine_collective)",
@@ -230,6 +238,13 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
        member<O, &O::min_bytes>()},
       {{"max_bytes", "--max-bytes", "SIZE", "Largest such size; 0: any ({})", OptionKind::Size, 0, INT64_MAX},
        member<O, &O::max_bytes>()},
+      {{.name = "peer_access",
+        .option = "--peer-access",
+        .help = "How CUDA's kernel moves data: receivers load them, senders store them, or by the rates of "
+                "PCI that are known of the machine ({})",
+        .kind = OptionKind::Choice,
+        .choices = kAccessChoices},
+       member<O, &O::peer_access>()},
       {{"message_bytes", "--bytes", "SIZE", "Size of the message whose traces a simulator replays ({})",
         OptionKind::Size, 1, kMostMessageBytes},
        member<O, &O::message_bytes>()},
@@ -320,7 +335,7 @@ OrError<Compiled> try_compile(const Topology& topology, const Point& point, Targ
     }
     // Two programs: the caller's buffers decide at run time whether input and output share memory.
     case Target::Cuda:
-      how.peers = peers_for_kernel();
+      how.peers = peers_for_kernel(loads_from_peers(topology, options.peer_access));
       return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& apart) {
         how.in_place = true;  // shared memory requires another program
         return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& shared) {

@@ -44,6 +44,13 @@ constexpr bool driven_by_messages(Target target) {
   return target == Target::Mpi;
 }
 
+// How the kernel of target Cuda moves data between GPUs.
+enum class PeerAccess {
+  ByRates,  // receivers load where PCI joins the GPUs and loads are known to be faster, else senders store
+  Loads,
+  Stores,
+};
+
 struct CompileOptions {
   std::string name = {};  // of the file or directory, without its ending; "": machine_collective
   bool in_place =
@@ -55,6 +62,7 @@ struct CompileOptions {
   int most_steps = 64;         // MscclXml, Mscclpp: of a thread block, as many as the executor loads
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
   std::int64_t max_bytes = 0;  // to here; 0: however large
+  PeerAccess peer_access = PeerAccess::ByRates;  // Cuda
   // Of targets that are replayed: of a message, as nccl-tests counts it (cost/busbw.h).
   std::int64_t message_bytes = 1 << 20;
 };

@@ -30,6 +30,7 @@
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
 #include "semantics/verified.h"
+#include "topology/hardware/peer_access.h"
 
 namespace chorale {
 namespace {
@@ -163,7 +164,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
     how.epilogue = where.epilogue;
   }
   if (where.executor == Executor::Kernel || where.executor == Executor::Gpu) {
-    how.peers = peers_for_kernel();
+    how.peers = peers_for_kernel(reads_are_faster(topology));
     const Verified<PeerProgram> program = lower<PeerProgram>(schedule, how);
     require_memory(*program, options, true, static_cast<double>(PeerRunOptions{}.segment_bytes));
     return where.executor == Executor::Kernel ? run_peers_on_threads(program, options)

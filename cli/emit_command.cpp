@@ -165,6 +165,7 @@ void emit_options(CLI::App& app, Invocation& parsed) {
     only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
     only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"}, is(TargetForm::Plan),
              "--target " + names_of(TargetForm::Plan));
+    only_for(sub, {"--peer-access"}, target == Target::Cuda, "--target cuda");
     only_for(sub, {"--bytes"}, is(TargetForm::Replayed), "targets that a simulator replays");
     accept(parsed, options);
   });

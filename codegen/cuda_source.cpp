@@ -38,6 +38,15 @@ bool adds_up_teams(const PeerProgram& program) {
   return any;
 }
 
+bool loads_from_peers(const PeerProgram& program) {
+  bool any = false;
+  for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
+    any = any || std::ranges::any_of(i.does.from,
+                                     [n](const DataPlace& from) { return from.team < 0 && from.rank != n; });
+  });
+  return any;
+}
+
 // Columns of rows are the fields of ir/peer_rows.h in their order: aggregates without a constructor.
 std::string algorithm_header(const Collective& collective, const PeerProgram& program, double bus_factor) {
   const PeerTable table = table_of(program);
@@ -67,9 +76,11 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
              "constexpr double kBusFactor = {};\nconstexpr bool kDoubleScratch = {};\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n"
-             "constexpr bool kSumsOfTeams = {};  // are there any that a switch can make?\n\n",
+             "constexpr bool kSumsOfTeams = {};  // are there any that a switch can make?\n"
+             "constexpr bool kLoadsFromPeers = {};  // receivers load what senders keep\n\n",
              name, name, all, program.chunks_per_block, blocks_of_the_size(program), bus_factor,
-             program.double_scratch, collective.order.kind != SumOrder::Kind::Free, adds_up_teams(program)) +
+             program.double_scratch, collective.order.kind != SumOrder::Kind::Free, adds_up_teams(program),
+             loads_from_peers(program)) +
          printed_table("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
                        "chorale::PeerRow", "kRows", instructions, 12) +
          printed_table("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places, 3) +

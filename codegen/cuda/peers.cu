@@ -152,6 +152,8 @@ class Machine {
     memory.scratch_size = aligned(sizeof(T) * pitch * scratch * (algorithm::kDoubleScratch ? 2 : 1));
     const std::size_t counter_bytes = aligned(sizeof(std::uint64_t) * counters * options_.slices);
     const bool far = ncclTeamLsa(comm_).nRanks < algorithm::kRanks;
+    if (far && algorithm::kLoadsFromPeers)
+      fail("peers", "ranks load from others, which a network does not do: emit it with --peer-access stores");
     memory.scratch_at = 0;
     memory.counters_at = memory.scratch_size;
     memory.outboxes_at = memory.counters_at + counter_bytes;

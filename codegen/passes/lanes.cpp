@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/disjoint_sets.h"
@@ -47,9 +48,11 @@ Hop hop_of(Rank n, const Event& event, const Mailboxes& mail, const Switched& sw
 }  // namespace
 
 // Behind the scratch that a rank has already: a mailbox is as long as its message.
-Mailboxes mailboxes_of(std::vector<int> scratch, const std::map<int, Ends>& all_ends,
-                       const Switched& switched) {
+// Sends of a step read what was before it, so those from one slot carry one value.
+Mailboxes mailboxes_of(std::vector<int> scratch, const std::vector<Events>& ranks,
+                       const std::map<int, Ends>& all_ends, const Switched& switched, bool pull) {
   Mailboxes mail{.scratch = std::move(scratch)};
+  std::map<std::tuple<Rank, int, DataPlace, int>, DataPlace> stored;  // by sender, step, slot and count
   for (const auto& [message, ends] : all_ends) {
     if (const SwitchUse* const use = switched.use(message)) {
       const Slot slot{Buffer::Scratch, switched.slots[switched.use_of.at(message)]};
@@ -58,9 +61,15 @@ Mailboxes mailboxes_of(std::vector<int> scratch, const std::map<int, Ends>& all_
                                   : Mailboxes::Mailbox{of_team, {slot, ends.to}};
       continue;
     }
-    const DataPlace here{{Buffer::Scratch, mail.scratch[ends.to]}, ends.to};
+    const Rank owner = pull ? ends.from : ends.to;
+    DataPlace here{{Buffer::Scratch, mail.scratch[owner]}, owner};
+    if (pull) {
+      const Event& send = ranks[ends.from][ends.send];
+      here =
+          stored.try_emplace({ends.from, send.step, send.does.from.front(), ends.count}, here).first->second;
+    }
     mail.at[message] = {here, here};
-    mail.scratch[ends.to] += ends.count;
+    mail.scratch[owner] = std::max(mail.scratch[owner], here.slot.index + ends.count);
   }
   // A slot of a team lies at one offset in both copies of the scratch.
   for (const std::vector<Rank>& team : switched.teams) {
@@ -71,12 +80,26 @@ Mailboxes mailboxes_of(std::vector<int> scratch, const std::map<int, Ends>& all_
   return mail;
 }
 
-// In the order of the events, on which fuse and drop_dead_stores rely.
+// In the order of the events, on which fuse and drop_dead_stores rely. What several receivers load is stored
+// by the first hop that brings it.
 std::vector<Hops> hops_of(const std::vector<Events>& ranks, const Mailboxes& mail, const Switched& switched) {
   std::vector<Hops> result(ranks.size());
-  for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
-    for (const Event& event : ranks[n])
-      if (!event.gone) result[n].push_back(hop_of(n, event, mail, switched));
+  for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
+    std::map<DataPlace, std::size_t> brought;  // by mailbox of this rank
+    for (const Event& event : ranks[n]) {
+      if (event.gone) continue;
+      Hop hop = hop_of(n, event, mail, switched);
+      const DataPlace& to = hop.move.to.front();
+      if (!hop.brings.empty() && to.rank == n) {
+        const auto [at, first] = brought.try_emplace(to, result[n].size());
+        if (!first) {
+          result[n][at->second].brings.push_back(event.message);
+          continue;
+        }
+      }
+      result[n].push_back(std::move(hop));
+    }
+  }
   return result;
 }
 
@@ -372,10 +395,10 @@ class LaneWriter {
     }
   }
 
-  // What a switch does is about no slot of one receiver.
+  // What a switch does is about no slot of one receiver, and neither is what receivers load.
   DataOperation about(int message) const {
     const DataOperation& move = made_by_.at(message)->move;
-    if (work_.switched.use(message)) return {};
+    if (work_.switched.use(message) || work_.options.pull) return {};
     return {.to = {work_.mail.at.at(message).to}, .count = move.count, .piece = move.piece};
   }
 

@@ -34,7 +34,8 @@ struct Hop {
 
 using Hops = std::vector<Hop>;  // of one rank, in an order in which they could be done one after the other
 
-// Scratch slots of the receiver that no other message uses; of what a switch does, of its team.
+// Scratch slots of the receiver that no other message uses; of what a switch does, of its team. Of messages
+// that receivers load (pull), slots of the sender, which those of one value in one step have in common.
 struct Mailboxes {
   struct Mailbox {
     DataPlace to = {};    // where the sender stores
@@ -44,7 +45,8 @@ struct Mailboxes {
   std::vector<int> scratch = {};   // by rank: all its slots, those of the program too
 };
 // `scratch` has what the program and the switches take.
-Mailboxes mailboxes_of(std::vector<int> scratch, const std::map<int, Ends>&, const Switched&);
+Mailboxes mailboxes_of(std::vector<int> scratch, const std::vector<Events>&, const std::map<int, Ends>&,
+                       const Switched&, bool pull);
 
 std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&, const Switched&);
 

@@ -36,6 +36,8 @@ struct PeerOptions {
   bool shared_counters = false;
   // The signals of a rank in a step are combined, and so are its waits: fewer instructions, and more waiting.
   bool by_steps = false;
+  // Messages stay with their sender, who stores them once for all receivers of a step; these load them.
+  bool pull = false;
   bool switches = false;      // what a switch can do is left to it (codegen/passes/by_switch.h)
   bool team_signals = false;  // one Signal for all that a switch copies to
   // Does the target have such a Move, of that rank? Empty: any. Fusion keeps to it.

@@ -129,7 +129,7 @@ PeerDraft draft_of(const Collective& collective, const Program& program, const P
   std::vector<int> scratch;
   for (const RankProgram& rank : program.ranks) scratch.push_back(rank.scratch_chunks);
   work.switched = use_switches(by_switch, ranks, work.ends, scratch);
-  work.mail = mailboxes_of(std::move(scratch), work.ends, work.switched);
+  work.mail = mailboxes_of(std::move(scratch), ranks, work.ends, work.switched, options.pull);
   work.hops = hops_of(ranks, work.mail, work.switched);
   SwitchUses rest{.teams = by_switch.teams};
   std::set<int> refused;
@@ -163,8 +163,8 @@ PeerDraft draft_of(const Collective& collective, const Program& program, const P
 
 }  // namespace
 
-PeerOptions peers_for_kernel() {
-  return {.switches = true, .team_signals = true};
+PeerOptions peers_for_kernel(bool pull) {
+  return {.pull = pull, .switches = !pull, .team_signals = true};
 }
 
 // Sums in an order of the switch's own may be such that ranks do not agree, and sums that one rank makes for

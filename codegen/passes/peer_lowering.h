@@ -11,6 +11,9 @@
 // locally only if it is used there. Consecutive chunks with the same source and destination are one message,
 // unless they belong together so and are too much for a block.
 //
+// Where receivers load (PeerOptions::pull), the mailbox is the sender's, and the counter the receiver's all
+// the same: a sender stores a value once for all that it sends it to in a step, and each of them loads it.
+//
 // What a switch does (codegen/passes/by_switch.h) has mailboxes in all memories of its team, at one offset,
 // and is one load or one store there.
 //
@@ -31,8 +34,9 @@
 
 namespace chorale {
 
-// The options for our kernel, which leaves to switches what they can do.
-PeerOptions peers_for_kernel();
+// The options for our kernel, which leaves to switches what they can do. pull: receivers load from their
+// senders, where reads of a peer's memory are faster than writes.
+PeerOptions peers_for_kernel(bool pull = false);
 
 // The result has been accepted by semantics/verify_peers; none if there is an excess that no number of blocks
 // removes.

@@ -54,6 +54,12 @@ directories = (emitted("ring", "classic", "ring_allreduce", "ring:4")
                + emitted("tree", "classic", "binomial_broadcast", "full:5")
                + emitted("alltoall", "classic", "direct_alltoall", "full:3")
                + emitted("frontier", "frontier", "dgx1", "reducescatter", "--max-chunks", "1"))
+# What receivers load: of one step for all, handed on along a ring and a tree, by the rates of the machine.
+pulled = [emitted(f"pulled{n}", *command)[0] for n, command in enumerate([["classic", "direct_allreduce", "rtx-pro-6000:1x4"], ["classic", "ring_allreduce", "rtx-pro-6000:2x2"],
+                                                                          ["classic", "binomial_broadcast", "rtx-pro-6000:1x5"]])]
+assert all("kLoadsFromPeers = true" in (each / "out_of_place.h").read_text() for each in pulled)
+assert "kLoadsFromPeers = false" in (directories[0] / "out_of_place.h").read_text()
+directories += pulled
 ring = directories[0]
 # Sums and copies that switches make: of one step, of owners on a switch that delivers less, of an odd number.
 able = ["--switches-multicast", "--switches-reduce", "--max-chunks"]
@@ -69,7 +75,7 @@ agreed = changed("agreed", free, "kAgreed = false;", "kAgreed = true;")
 wait = re.search(r"\{2, 1, 0, \d+, 0, 0, 3, 0, 1, 1, 0, -1\}", (ring / "out_of_place.h").read_text())[0]
 hanging = changed("hanging", ring, wait, wait.replace("1, 1, 0, -1}", "9, 1, 0, -1}"))
 racing = changed("racing", ring, wait, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0, -1}")
-in_place = [directories[0], directories[2], directories[-1]]  # a ring, a tree, a synthesized one
+in_place = [directories[0], directories[2], directories[4], *pulled[:2]]  # a ring, a tree, a synthesized one, and what is loaded
 TYPES = (["ELEMENT=chorale::Bfloat16", "REDUCTION=Max"], ["ELEMENT=chorale::Float16", "WIDEN"], ["ELEMENT=std::int8_t"], ["ELEMENT=double", "REDUCTION=Prod"])
 programs = compiled("quick", [(each, []) for each in [*directories, free, agreed, hanging]] + [(each, ["IN_PLACE"]) for each in in_place + switched]
                     + [(each, macros) for each in (ring, switched[0]) for macros in TYPES] + [(each, []) for each in switched])
@@ -99,10 +105,14 @@ assert re.search(r"^[1-9]\d* wrong elements", run(*on_agreed, "-b", "4K", "-e", 
 hang = run(*on_hanging, "-b", "4", "-e", "4", "-p", "0.3", code=3).stderr
 assert re.search(r"rank \d, slice 0, instruction \d+: rank \d did not raise counter \d+ to \d+ within 0.3 s", hang), hang
 rows += checked(plain[0], "-b", "4", "-e", "4", "-p", "0")  # for as long as it takes
-direct, *by_switch, on_racing = compiled("races", [(directories[1], []), *((each, []) for each in switched), (racing, [])])
-for program in [[ring / "virtual_ranks_races"], direct, *by_switch]:
+# What is loaded before it is known to be there.
+awaited = re.search(r"\{2, 1, 0, \d+, 0, 0, \d, \d+, 1, 1, 0, -1\}", (pulled[0] / "out_of_place.h").read_text())[0]
+early = changed("early", pulled[0], awaited, "{3, 1, 0, 0, 0, 0, -1, -1, 1, 0, 0, -1}")
+direct, loading, handing, *by_switch, on_racing, on_early = compiled("races", [(directories[1], []), *((each, []) for each in [*pulled[:2], *switched]), (racing, []), (early, [])])
+for program in [[ring / "virtual_ranks_races"], direct, loading, handing, *by_switch]:
     rows += checked(program, "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
-run(*on_racing, "-b", "4K", "-e", "4K", code=(1, 66))
+for program in (on_racing, on_early):
+    run(*program, "-b", "4K", "-e", "4K", code=(1, 66))
 
 # Wrong options.
 for options in (["-b", "x"], ["-q"], ["-b", "1T"], ["-p", "x"], ["-p", "-1"], ["-p", "nan"], ["-p", "1e30"]):

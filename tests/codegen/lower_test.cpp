@@ -194,7 +194,10 @@ TEST(Lower, AllOptionsTogether) {
         EXPECT_EQ(program->in_place, how.in_place);
         EXPECT_EQ(program.collective(), point.collective);
         right(run_on_threads(program, run));
-        right(run_peers_on_threads(lower<PeerProgram>(schedule, how), run));
+        for (const bool pull : {false, true}) {
+          how.peers.pull = pull;
+          right(run_peers_on_threads(lower<PeerProgram>(schedule, how), run));
+        }
         try {
           right(run_blocks_on_threads(lower<BlockProgram>(schedule, how), run, {.in_place = how.in_place}));
         } catch (const InputError& error) {  // of an Alltoall: queues put nothing aside
@@ -209,8 +212,60 @@ TEST(Lower, AllOptionsTogether) {
         }
       }
     }
-  EXPECT_GT(programs, 200);
+  EXPECT_GT(programs, 260);
   EXPECT_GT(serialized, 8);
+}
+
+// Moves of one rank that store at another, or load from one; and all stores into own scratch.
+struct Accesses {
+  int stores = 0, loads = 0, kept = 0;
+};
+Accesses accesses_of(const PeerProgram& program) {
+  Accesses found;
+  for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
+    if (i.opcode != PeerOpcode::Move) return;
+    for (const DataPlace& to : i.does.to) {
+      found.stores += to.rank != n;
+      found.kept += to.rank == n && to.slot.buffer == Buffer::Scratch;
+    }
+    for (const DataPlace& from : i.does.from) found.loads += from.rank != n;
+  });
+  return found;
+}
+
+// Every one of 4 ranks owns a chunk: it loads three contributions, and three others load its sum, which it
+// stores once; what they load of it are three chunks of its input. So 4 x (3 + 1) values are kept.
+TEST(Lower, ReceiversLoadWhereTheyPull) {
+  const Topology t = test::full(4);
+  const Point point = classic_algorithm("direct_allreduce", t, {.chunks = 1});
+  const Verified<Schedule> schedule = accepted(t, point.collective, point.schedule);
+  const Accesses pushed = accesses_of(*lower<PeerProgram>(schedule)),
+                 pulled = accesses_of(*lower<PeerProgram>(schedule, {.peers = {.pull = true}}));
+  EXPECT_EQ(pushed.loads, 0);
+  EXPECT_EQ(pushed.stores, 24);
+  EXPECT_EQ(pulled.loads, 24);
+  EXPECT_EQ(pulled.stores, 0);
+  EXPECT_EQ(pulled.kept, 16);
+}
+
+// The verifier accepts whatever is pulled, in place or not, with one copy of scratch or two.
+TEST(Lower, RandomSchedulesThatPull) {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    std::mt19937 random(seed);
+    for (const Topology& t : {test::ring(5), test::full(4)})
+      for (int options = 0; options < 4; ++options) {
+        const LoweringOptions how{.in_place = (options & 1) != 0,
+                                  .peers = {.double_scratch = (options & 2) != 0, .pull = true}};
+        const auto pulls = [&](const Collective& c, const Schedule& s) {
+          const Verified<PeerProgram> program = lower<PeerProgram>(accepted(t, c, s), how);
+          EXPECT_EQ(accesses_of(*program).stores, 0) << name_of(c) << " seed " << seed;
+          EXPECT_GT(accesses_of(*program).loads, 0);
+        };
+        const Collective gather = make_collective("allgather", t.ranks, 2);
+        pulls(gather, test::random_copies(t, gather, random));
+        pulls(make_collective("allreduce", t.ranks, t.ranks), test::random_allreduce(t, 1, random));
+      }
+  }
 }
 
 // A relay that has nothing to add: rank 1 of 0 - 1 - 2 stands outside the group {0, 2}. And the copy that
