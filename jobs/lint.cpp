@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/error.h"
 #include "ir/json_fields.h"
+#include "ir/or_error.h"
 #include "ir/words.h"
 #include "jobs/compare.h"
 #include "topology/import/host.h"
@@ -59,7 +61,10 @@ std::vector<OddRecord> lint(const std::vector<NamedText>& files, const ImportOpt
                      "give files of NCCL, RCCL, nvidia-smi, rocm-smi or hwloc");
   std::vector<OddRecord> odd;
   for (const Host& host : hosts)
-    for (const Oddity& each : oddities(host)) odd.push_back(priced(each, host, options));
+    for (const Oddity& each : oddities(host)) {
+      const OrError<OddRecord> record = read_or_error([&] { return priced(each, host, options); });
+      odd.push_back(record ? *record : OddRecord{.record = each.text, .unpriced = record.error().what()});
+    }
   return odd;
 }
 
@@ -68,6 +73,9 @@ Report report_of(const std::vector<OddRecord>& odd, const std::vector<NamedText>
                                      counted(std::ssize(files), "file"))};
   report.sentences.push_back(report.title);
   for (const OddRecord& each : odd) report.sentences.push_back(with_its_cost(each));
+  const auto unpriced =
+      std::ranges::find_if(odd, [](const OddRecord& each) { return !each.unpriced.empty(); });
+  if (unpriced != odd.end()) report.sentences.push_back("costs are left out: " + unpriced->unpriced);
   return report;
 }
 

@@ -18,15 +18,18 @@ struct OddRecord {
   int ranks = 0;                // of one node, or of two that are joined by their NICs
   double healed_gbs = 0;        // bus bandwidth at most, were the record as the others,
   double gbs = 0;               // and as it is; 0: a rank cannot be reached
+  std::string unpriced = {};    // why the bound is not known (no solver of linear programs); "": it is
   bool operator==(const OddRecord&) const = default;
 };
 template <>
 struct Fields<OddRecord> {
   using R = OddRecord;
-  static constexpr auto all = plain_fields<&R::record, &R::collective, &R::ranks, &R::healed_gbs, &R::gbs>();
+  static constexpr auto all =
+      plain_fields<&R::record, &R::collective, &R::ranks, &R::healed_gbs, &R::gbs, &R::unpriced>();
 };
 
-// Returns what is odd in each file. Throws InputError as an import does, and for files that describe no node.
+// Returns what is odd in each file; without the plugin that solves linear programs some of it has no cost.
+// Throws InputError as an import does, and for files that describe no node.
 std::vector<OddRecord> lint(const std::vector<NamedText>& files, const ImportOptions& = {});
 
 // Returns the records, a sentence each, with what they cost: "AllReduce 480 -> 48 GB/s".

@@ -5,6 +5,7 @@ part reports it, and a part of another build is refused.
 Usage: parts.py CHORALE CXX
 """
 import pathlib
+import re
 import shutil
 import sys
 
@@ -35,6 +36,15 @@ def refused(words, *arguments, **environment):
     said = run(alone, *arguments, code=2, env=environment)
     assert said.count("\n") == 1 and words in said and "cmake --build" in said, (arguments, said)
 
+
+# A linter has no need of the solver to name a record; what it costs is left out, with one line.
+whole = (pathlib.Path(__file__).resolve().parents[1] / "data/topology/h100.xml").read_text()
+(work / "lost.xml").write_text(re.sub(r'(<gpu dev="5".*?>).*?</gpu>', r"\1</gpu>", whole, flags=re.S))
+with_costs = run(chorale, "topology", "lint", "lost.xml", code=1)
+without = run(alone, "topology", "lint", "lost.xml", code=1)
+assert without.startswith("1 odd record in 1 file") and "has no NVLink" in " ".join(without.split()), without
+assert " ".join(without.split()).count("costs are left out: linear programs: this chorale runs without that part") == 1, without
+assert "->" in with_costs and "costs are left out" not in with_costs, with_costs
 
 on_gpu = ("run", result, "--transport", "gpu", "--bytes", "1K")
 on_mpi = ("run", result, "--transport", "mpi", "--bytes", "1K")
