@@ -16,6 +16,7 @@
 #include "ir/error.h"
 #include "ir/hierarchy.h"
 #include "ir/or_error.h"
+#include "ir/switch_gain.h"
 #include "ir/words.h"
 #include "topology/builders.h"
 #include "topology/changes.h"
@@ -160,9 +161,12 @@ Report report_of(const std::vector<CatalogueEntry>& machines) {
 
 namespace {
 
-std::string shape_in_words(const LinkModel& link) {
+std::string shape_in_words(const Level& level) {
+  const LinkModel& link = level.link;
   return std::string(name_in<LinkModel::Shape>(kShapes, link.shape)) + (link.rails ? " on rails" : "") +
-         (link.switch_gain > 0 ? fmt::format(" that copies and adds, {:.3g} times", link.switch_gain) : "");
+         (link.switch_gain > 0 ? fmt::format(" that copies and adds, {:.3g} times",
+                                             gain_of_ports(link.switch_gain, level.fan_out))
+                               : "");
 }
 
 std::string path_in_words(const std::optional<SharedPath>& path) {
@@ -185,7 +189,7 @@ Report report_of(const Hierarchy& hierarchy) {
   for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
     const Level& level = hierarchy.levels[j];
     const LinkModel& link = level.link;
-    table.rows.push_back({level.name, fmt::format("{}", level.fan_out), shape_in_words(link),
+    table.rows.push_back({level.name, fmt::format("{}", level.fan_out), shape_in_words(level),
                           fmt::format("{}", link.ports), fmt::format("{:.6g}", link.bandwidth_gbs),
                           fmt::format("{:.6g}", link.latency_us),
                           link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-",

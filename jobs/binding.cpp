@@ -13,6 +13,7 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "graph/components.h"
+#include "ir/node_label.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -29,15 +30,6 @@ std::string name_of_link(const Topology& topology, Node src, Node dst) {
   return from + " to " + to;
 }
 
-// "gpu5", of the label "gpu5 (0000:9b:00.0), mlx5_3"; "" where nodes have no labels.
-std::string label_of(const Topology& topology, Node node) {
-  std::string name = node < std::ssize(topology.labels) ? topology.labels[node].name : "";
-  name.resize(std::min({name.size(), name.find(" ("), name.find(", ")}));
-  for (const char* const direction : {" out", " in"})  // of a part that has a node for each
-    if (name.ends_with(direction)) name.resize(name.size() - std::string(direction).size());
-  return name;
-}
-
 // The NICs that a label ends with, which lead from its node to the network; or the NIC that the node is.
 std::string nics_of(const Topology& topology, Node node) {
   if (node >= std::ssize(topology.labels) || topology.labels[node].kind == "NIC")
@@ -47,7 +39,8 @@ std::string nics_of(const Topology& topology, Node node) {
   return behind == name.npos ? "" : name.substr(behind + 2);
 }
 
-// What people call the link: the NIC that it is, the GPU that it joins with a switch, or else both ends.
+// What people call the link: the NIC that it is, the GPU that it joins with a switch, or else both ends, as
+// --without-link takes them.
 std::string own_name_of_link(const Topology& topology, Node src, Node dst) {
   if (node_kind(topology, dst) == "network") return nics_of(topology, src);
   if (node_kind(topology, src) == "network") return nics_of(topology, dst);
@@ -61,7 +54,23 @@ std::string own_name_of_link(const Topology& topology, Node src, Node dst) {
     from = nics_of(topology, src);
     to = nics_of(topology, dst);
   }
-  return from + " to " + to;
+  return from + ">" + to;
+}
+
+// "gpu0-gpu1" for "gpu0>gpu1" and "gpu1>gpu0", and other names once; none where they are many.
+std::vector<std::string> named_once(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> once;
+  for (const std::string& name : names) {
+    const std::size_t at = name.find('>');
+    const std::string from = name.substr(0, at), to = at == name.npos ? "" : name.substr(at + 1);
+    const bool both = at != name.npos && std::ranges::find(names, to + ">" + from) != names.end();
+    if (both && std::ranges::find(once, to + "-" + from) != once.end()) continue;
+    const std::string one = both ? from + "-" + to : name;
+    if (std::ranges::find(once, one) == once.end()) once.push_back(one);
+    if (once.size() > kMostNamed) return {};
+  }
+  return once;
 }
 
 // Of a limit that was made of one link the link (SharedLimit::cables).
@@ -107,7 +116,7 @@ const Claim* strongest(const Result& result) {
 // Parts with a price, by name and rate. A price times a rate is what the bound counts of a part, in bytes per
 // time; shares are of all parts, and add up to 1 before those below kLeastShare are left out.
 std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices) {
-  constexpr std::size_t kMostNamed = 4;
+  constexpr std::size_t kMostKept = 16;  // before directions are joined
   const PartRates rates = part_rates(topology);
   std::map<PartRates::Part, MachinePart> alike;
   double all = 0;
@@ -118,7 +127,7 @@ std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& pr
     part.what = what;
     part.gbs = rate;
     ++part.count;
-    if (link != nullptr && part.names.size() <= kMostNamed)
+    if (link != nullptr && part.names.size() <= kMostKept)
       part.names.push_back(own_name_of_link(topology, link->src, link->dst));
     part.share += price * rate;
     all += price * rate;
@@ -134,8 +143,7 @@ std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& pr
   std::vector<MachinePart> parts;
   for (auto& [key, part] : alike) {
     part.share /= all;
-    if (part.names.size() > kMostNamed || std::ssize(part.names) < part.count ||
-        std::ranges::any_of(part.names, &std::string::empty))
+    if (std::ssize(part.names) < part.count || std::ranges::any_of(part.names, &std::string::empty))
       part.names.clear();
     if (part.share >= kLeastShare) parts.push_back(part);
   }
@@ -237,10 +245,10 @@ std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
     if (twin == parts.end()) continue;
     one.what += ", both directions";
     one.share += twin->share;
-    for (const std::string& name : twin->names)
-      if (std::ranges::find(one.names, name) == one.names.end()) one.names.push_back(name);
+    one.names.insert(one.names.end(), twin->names.begin(), twin->names.end());
     parts.erase(twin);
   }
+  for (MachinePart& part : parts) part.names = named_once(part.names);
   return parts;
 }
 

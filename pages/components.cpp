@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/disjoint_sets.h"
+#include "ir/node_label.h"
 #include "pages/placed.h"
 
 namespace chorale {
@@ -101,10 +102,11 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
   for (std::vector<Node>& way : fabric.through)
     for (Node& n : way) {
       const auto [found, fresh] = number.emplace(n, t.ranks + static_cast<int>(number.size()));
-      const std::string kind = node_kind(t, n);
+      const std::string kind = node_kind(t, n), label = label_of(t, n);
       if (fresh)
-        fabric.switches.push_back(kind + (kind.find(' ') == kind.npos ? "" : " ") +
-                                  std::to_string(n - t.ranks));
+        fabric.switches.push_back(!label.empty() ? label
+                                                 : kind + (kind.find(' ') == kind.npos ? "" : " ") +
+                                                       std::to_string(n - t.ranks));
       n = found->second;
     }
   if (number.empty()) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/node_label.h"
 #include "ir/words.h"
 #include "pages/picture.h"
 #include "pages/placed.h"
@@ -142,7 +143,10 @@ void fit(Picture& picture) {
 
 Placed unplaced(const Parts& parts) {
   Placed p;
-  for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes.push_back({.name = std::to_string(r)});
+  for (Rank r = 0; r < parts.t.ranks; ++r) {
+    const std::string label = label_of(parts.t, r);
+    p.nodes.push_back({.name = label.empty() ? std::to_string(r) : label});
+  }
   for (const std::string& name : parts.fabric.switches)
     p.nodes.push_back({.kind = Kind::Switch, .name = name, .width = 1.5, .height = 0.56});
   p.box_of.assign(p.nodes.size(), -1);

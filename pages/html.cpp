@@ -88,8 +88,8 @@ json picture_json(const Picture& picture, bool with_cables) {
   using Node = PictureNode;
   const std::vector<Node>& nodes = picture.nodes;
   std::vector<std::string> names;
-  for (const Node& n : nodes)
-    names.push_back(n.kind == Node::Kind::Rank ? "" : clipped(n.name, kMaxNameBytes));
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    names.push_back(nodes[n].name == std::to_string(n) ? "" : clipped(nodes[n].name, kMaxNameBytes));
   json made = {{"shape", picture.shape}, {"width", picture.width}, {"height", picture.height}};
   made["nodes"] = {{"kind", numbers(nodes, [](const Node& n) { return static_cast<int>(n.kind); })},
                    {"name", column(names)},

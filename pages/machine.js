@@ -11,9 +11,13 @@ function objects(columns, in_thousandths, rising) {
 }
 const kinds = ['rank', 'switch', 'nic'];
 const nodes = objects(picture.nodes, ['x', 'y', 'width', 'height'], []);
-nodes.forEach((node, n) => { node.kind = kinds[node.kind]; if (node.kind === 'rank') node.name = String(n); });
+nodes.forEach((node, n) => {  // ranks are drawn by number, and named by their labels
+  node.kind = kinds[node.kind];
+  node.short = node.kind === 'rank' ? String(n) : node.name;
+  node.name ||= node.short;
+});
 const cables = objects(picture.lines, ['from_x', 'from_y', 'to_x', 'to_y', 'bend', 'out_x', 'out_y'], ['a', 'b']).map(w => {
-  const end = (n, dx, dy) => ({x: nodes[n].x + dx, y: nodes[n].y + dy, name: nodes[n].name});
+  const end = (n, dx, dy) => ({x: nodes[n].x + dx, y: nodes[n].y + dy, name: nodes[n].name, short: nodes[n].short});
   const from = end(w.a, w.from_x, w.from_y), to = end(w.b, w.to_x, w.to_y), out = {x: w.out_x, y: w.out_y};
   const length = w.wraps ? 2 * Math.hypot(out.x, out.y) : Math.hypot(to.x - from.x, to.y - from.y) || 1;
   return {...w, from, to, out, length};
@@ -84,8 +88,8 @@ const around = 2 * Math.PI * 0.28 * unit;
 let moving;
 
 function text_in(node, parent) {
-  const size = Math.min(node.kind === 'rank' ? 0.34 : 0.28, 0.88 * node.width / (0.6 * node.name.length)) * unit;
-  make('text', {x: node.x * unit, y: node.y * unit + 0.35 * size, 'text-anchor': 'middle', 'font-size': size}, parent, node.name);
+  const size = Math.min(node.kind === 'rank' ? 0.34 : 0.28, 0.88 * node.width / (0.6 * node.short.length)) * unit;
+  make('text', {x: node.x * unit, y: node.y * unit + 0.35 * size, 'text-anchor': 'middle', 'font-size': size}, parent, node.short);
 }
 
 function draw_machine() {
@@ -113,14 +117,14 @@ function draw_machine() {
     if (w.wraps && w.length > 1.5)  // shorter ones have no room for a number
       for (const [at, far, sign] of [[w.from, w.to, 1], [w.to, w.from, -1]])
         make('text', {x: (at.x + sign * w.out.x) * unit, y: (at.y + sign * w.out.y) * unit + 0.08 * unit,
-                      'text-anchor': 'middle', 'font-size': 0.25 * unit, class: 'faint'}, under, far.name);
+                      'text-anchor': 'middle', 'font-size': 0.25 * unit, class: 'faint'}, under, far.short);
   }
   moving = make('g', {}, svg);
   const above = make('g', {}, svg);
   for (const node of nodes) {
     const x = node.x * unit, y = node.y * unit, width = node.width * unit, height = node.height * unit;
     if (node.kind === 'rank') {
-      make('circle', {cx: x, cy: y, r: width / 2, class: 'rank', 'stroke-width': 3}, above);
+      make('title', {}, make('circle', {cx: x, cy: y, r: width / 2, class: 'rank', 'stroke-width': 3}, above), node.name);
       rings.push(make('circle', {cx: x, cy: y, r: width / 2, class: 'done', 'stroke-width': 3.4,
                                  'stroke-dasharray': `0 ${around}`, transform: `rotate(-90 ${x} ${y})`}, above));
     } else {

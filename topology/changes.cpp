@@ -1,6 +1,6 @@
 // Changes by names, as the command line has them: "3", "switch0", "0-1" for a link in both directions,
-// "0>1" for one. First rates, then links, then ranks, since numbers of ranks move up when some are gone. A
-// limit without links is gone with them.
+// "0>1" for one; or the labels of nodes, "gpu0-gpu1". First rates, then links, then ranks, since numbers of
+// ranks move up when some are gone. A limit without links is gone with them.
 #include "topology/changes.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,9 @@
 
 #include "ir/error.h"
 #include "ir/links_alone.h"
+#include "ir/node_label.h"
 #include "ir/words.h"
+#include "topology/import/words.h"
 #include "topology/text.h"
 
 namespace chorale {
@@ -32,37 +34,51 @@ std::optional<int> whole_number(const std::string& text) {
   return number;
 }
 
-// "3" is rank 3 and "switch0" the first node behind the ranks.
-Node node_named(const Topology& t, const std::string& option, const std::string& name) {
+// "3" is rank 3 and "switch0" the first node behind the ranks. A label may be that of two nodes, one for each
+// direction; none: it names no node.
+std::vector<Node> labelled(const Topology& t, const std::string& name) {
+  std::vector<Node> nodes;
+  for (Node n = 0; n < std::min<Node>(t.ranks + t.switches, static_cast<Node>(t.labels.size())); ++n)
+    if (lower_case(label_of(t, n)) == lower_case(name)) nodes.push_back(n);
+  return nodes;
+}
+std::vector<Node> nodes_named(const Topology& t, const std::string& option, const std::string& name) {
+  if (std::vector<Node> nodes = labelled(t, name); !nodes.empty()) return nodes;
   const bool is_switch = name.starts_with("switch");
   const auto number = whole_number(is_switch ? name.substr(6) : name);
   if (!number || *number >= (is_switch ? t.switches : t.ranks))
     throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
                      fmt::format("use 0 to {}{}", t.ranks - 1,
                                  t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
-  return is_switch ? t.ranks + *number : *number;
+  return {is_switch ? t.ranks + *number : *number};
 }
 
 // Those that "A-B" or "A>B" names.
 std::vector<LinkId> links_named(const Topology& t, const std::string& option, const std::string& text) {
-  // At either of the two characters.
-  const std::size_t at = text.find_first_of("->");
+  // At either of the two characters, of which labels may have some: at the first between two of them.
+  std::size_t at = text.find_first_of("->");
   if (at == std::string::npos)
     throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
                      "use A-B for both directions, A>B for one");
-  const Node a = node_named(t, option, text.substr(0, at)), b = node_named(t, option, text.substr(at + 1));
-  const bool both = text[at] == '-';
+  for (std::size_t i = at; i != std::string::npos; i = text.find_first_of("->", i + 1))
+    if (!labelled(t, text.substr(0, i)).empty() && !labelled(t, text.substr(i + 1)).empty()) {
+      at = i;
+      break;
+    }
+  const std::vector<Node> a = nodes_named(t, option, text.substr(0, at)),
+                          b = nodes_named(t, option, text.substr(at + 1));
+  const auto joins = [&](const std::vector<Node>& from, const std::vector<Node>& to, const Link& link) {
+    return std::ranges::find(from, link.src) != from.end() && std::ranges::find(to, link.dst) != to.end();
+  };
   std::vector<LinkId> result;
-  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l) {
-    const Link& link = t.links[l];
-    if ((link.src == a && link.dst == b) || (both && link.src == b && link.dst == a)) result.push_back(l);
-  }
+  for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+    if (joins(a, b, t.links[l]) || (text[at] == '-' && joins(b, a, t.links[l]))) result.push_back(l);
   if (!result.empty()) return result;
-  const auto one = std::ranges::find(t.links, a, &Link::src);
+  const auto one = std::ranges::find(t.links, a.front(), &Link::src);
   throw InputError(option, fmt::format("{} has no link {}", t.name, text.substr(0, 60)),
                    one == t.links.end()
                        ? "see 'chorale topology show' for its links"
-                       : fmt::format("{} has one to {}", name_of(t, a), name_of(t, one->dst)));
+                       : fmt::format("{} has one to {}", name_of(t, a.front()), name_of(t, one->dst)));
 }
 
 // A fraction of a bandwidth: above / below.

@@ -80,6 +80,11 @@ Report report_of(const Topology& t) {
                            hops ? "diameter " + counted(*hops, "hop") : "NOT connected"),
       .rows = {{"node", "out", "in", "links to"}},
       .kinds = "lrrl"};
+  const bool labelled = !t.labels.empty();
+  if (labelled) {
+    nodes.rows.front().insert(nodes.rows.front().begin() + 1, "name");
+    nodes.kinds.insert(1, "l");
+  }
   std::vector<long long> in(t.ranks + t.switches, 0);
   for (const Link& link : t.links) in[link.dst] += link.bandwidth;
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
@@ -93,6 +98,9 @@ Report report_of(const Topology& t) {
     const Abilities able = n < t.ranks || t.abilities.empty() ? Abilities() : t.abilities[n - t.ranks];
     nodes.rows.push_back(
         {name_of(t, n), std::to_string(out), std::to_string(in[n]), joined(to, " ") + also("; may ", able)});
+    if (labelled)
+      nodes.rows.back().insert(nodes.rows.back().begin() + 1,
+                               n < std::ssize(t.labels) ? t.labels[n].name : "");
   }
   report.tables = {std::move(nodes)};
   ReportTable limits{.title = "Chunks per round that several links move together",

@@ -93,6 +93,17 @@ answer = json.loads(run(*slow, "--json", "answer.json", code=(0, 3)) and (work /
 assert "node1:mlx5_1" in [name for part in answer["binding"]["parts"] for name in part["names"]], answer["binding"]
 refused("bounds", files / "h100.xml", "allreduce", "--nodes", "2", "--without-link", "mlx5_3", says="'mlx5_3' is in 2 nodes; use node0:mlx5_3")
 refused("bounds", files / "h100.xml", "allreduce", "--degrade", "mlx5_99=0.5", says="one of gpu0, mlx5_0")
+refused("bounds", files / "h100.xml", "allreduce", "--without-link", "mlx5_3", says="those of one node lead nowhere; join several nodes")
+# A cable has one name: what is printed is taken, before the collective too. On PCI a GPU's name is its link.
+run("optimize", "rtx-4090:1x1x4", "--degrade", "0-switch0=0.5", "allreduce", "--sizes", "1G", "--effort", "1", "--json", "answer.json", code=(0, 3))
+(names,) = [part["names"] for part in json.loads((work / "answer.json").read_text())["binding"]["parts"]]
+assert names == ["gpu0>PCI switch"], names
+assert "gpu0" in run("topology", "show", "rtx-4090:1x1x4", "--without-link", names[0])
+assert "NOT connected" in run("topology", "show", files / "topo_8p_pcie.xml", "--without-link", "gpu5")
+halved = json.loads(run("topology", "show", files / "topo_8p_pcie.xml", "--degrade", "gpu5=0.25", "--json"))
+whole_pci = json.loads(run("topology", "show", files / "topo_8p_pcie.xml", "--json"))
+rates = [sorted(link["bandwidth"] / link["beta_us_per_byte"] for link in each["links"] if 5 in (link["src"], link["dst"])) for each in (halved, whole_pci)]
+assert all(abs(2 * slow - fast) < 0.06 * fast for slow, fast in zip(*rates)), rates
 
 # One box, one answer: of 16 files and the names of such machines, by what programs reach and by datasheets.
 for more in ([], ["--line-rates"]):

@@ -284,9 +284,9 @@ TEST(ReadMscclppPlan, what_packets_show_is_known_in_the_next_launch) {
   EXPECT_THAT(faults(plan), Not(IsEmpty()));
 }
 
-// Whatever channel a sum states, the executor takes its buffers from those of memory channels: without any it
-// is refused, and with them it stores there. A put over the port after a sum at home is right, and wrong where
-// the sum leaves its packet out.
+// Whatever channel a sum states, the executor takes its buffers from those of memory channels: without any
+// it is refused, and with them it stores there. A put over the port after a sum at home is right, and wrong
+// where the sum leaves its packet out.
 TEST(ReadMscclppPlan, sums_reach_peers_over_memory_channels_alone) {
   Json plan = two_phases("port");
   EXPECT_THAT(refusal(plan), HasSubstr("ppkt: over a port channel the executor takes its source for packets; "

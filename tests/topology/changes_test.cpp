@@ -30,6 +30,26 @@ TEST(Changes, AFailedCableIsGoneBothWays) {
   EXPECT_NE(find_link(one_way, 1, 0), -1);
 }
 
+// A cable has one name, that of its ends by label or by number; an importer may make two nodes of a part, one
+// for each direction. Labels may have a dash.
+TEST(Changes, CablesHaveTheNamesOfTheirEnds) {
+  const Topology whole = load_topology("rtx-4090:2x0x2");  // gpu0 and gpu1 below cpu 0, rank 4
+  for (const char* name : {"gpu0-cpu 0", "GPU0-CPU 0", "cpu 0-gpu0", "0-switch0"}) {
+    const Topology t = load_topology("rtx-4090:2x0x2", {.without_links = {name}});
+    EXPECT_EQ(t.links.size(), whole.links.size() - 2) << name;
+    EXPECT_EQ(find_link(t, 0, 4), -1) << name;
+  }
+  EXPECT_EQ(load_topology("rtx-4090:2x0x2", {.without_links = {"gpu0>cpu 0"}}).links.size(),
+            whole.links.size() - 1);
+  Topology dashed = whole;
+  dashed.labels[0].name = "gpu-a (0000:1d:00.0)";
+  dashed.labels[4].name = "cpu>0 in";
+  EXPECT_EQ(changed(dashed, {.degraded = {"gpu-a-cpu>0=0.5"}}).links.size(), whole.links.size());
+  EXPECT_EQ(changed(dashed, {.without_links = {"gpu-a-cpu>0"}}).links.size(), whole.links.size() - 2);
+  EXPECT_THAT(refusal("rtx-4090:2x0x2", {.without_links = {"gpu0-gpu3"}}),
+              HasSubstr("has no link gpu0-gpu3"));
+}
+
 // The limits of a hub are its ports: rank 2's are gone with it, those of others hold what is left.
 TEST(Changes, ARankIsGoneWithItsPorts) {
   const Topology t = load_topology("hub:4", {.without_ranks = {"2"}});

@@ -51,24 +51,10 @@ class HostWiring {
       wiring_.lines.push_back(
           {node_of(cable.src), node_of(cable.dst), cable.gbs, direct ? host_.step_us : host_.step_us / 2});
     }
-    if (!joined_without_pci())
+    if (!is_joined_without_pci(host_))
       keep_pci(ports);
     else if (networked_)
       reach_network(ports);
-  }
-
-  // Are all GPUs one component of the cables? A cable to a CPU (NVLinks of POWER) rules that out: over it a
-  // GPU reaches others by the links between CPUs, which are a part of the tree.
-  bool joined_without_pci() const {
-    DisjointSets joined(static_cast<int>(host_.parts.size()));
-    for (const HostCable& cable : host_.cables) {
-      if (kind(cable.src) == PartKind::Cpu || kind(cable.dst) == PartKind::Cpu) return false;
-      joined.join(cable.src, cable.dst);
-    }
-    std::set<int> groups;
-    for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(joined.find(static_cast<int>(p)));
-    return groups.size() <= 1;
   }
 
  private:
@@ -217,6 +203,19 @@ std::string contents_of(const Host& host) {
 }
 
 }  // namespace
+
+bool is_joined_without_pci(const Host& host) {
+  DisjointSets joined(static_cast<int>(host.parts.size()));
+  const auto is_cpu = [&](int part) { return host.parts[part].kind == PartKind::Cpu; };
+  for (const HostCable& cable : host.cables) {
+    if (is_cpu(cable.src) || is_cpu(cable.dst)) return false;
+    joined.join(cable.src, cable.dst);
+  }
+  std::set<int> groups;
+  for (std::size_t p = 0; p < host.parts.size(); ++p)
+    if (host.parts[p].kind == PartKind::Gpu) groups.insert(joined.find(static_cast<int>(p)));
+  return groups.size() <= 1;
+}
 
 HostPart part_below(int parent, HostPart::Kind kind, std::string name, double up_gbs, std::string where) {
   return {
@@ -367,8 +366,7 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const Switch
   }
   // A NIC below a PCI switch that is kept forwards in both directions, so paths would lead through the PCI of
   // other nodes.
-  const bool keeps_pci =
-      !std::ranges::all_of(parts, [](const HostWiring& part) { return part.joined_without_pci(); });
+  const bool keeps_pci = !std::ranges::all_of(hosts, is_joined_without_pci);
   if (tree != nullptr)
     join_network(wiring, ports, *tree);
   else if (networked)

@@ -70,6 +70,10 @@ struct Host {
   int count(HostPart::Kind) const;
 };
 
+// Do cables join all GPUs? One to a CPU (NVLinks of POWER) rules that out: over it a GPU reaches others by
+// the links between CPUs, which are a part of the tree of PCI.
+bool is_joined_without_pci(const Host&);
+
 // What joins the GPUs of a node beside PCI: nothing; one switch for all; the two rings of a DGX-1; bridges
 // between neighbours (0 and 1, 2 and 3); a cable for each two; a ring of four; two rings of four, over both
 // CPUs; a cable to all but one of eight.

@@ -60,9 +60,14 @@ double part_left(const std::string& text) {
   return left;
 }
 
-// Cables of a GPU or switch, or the network of a port.
-void slow_down(Host& host, const NamedPart& named, double left) {
+// Cables of a GPU or switch, or the network of a port; where GPUs reach each other over PCI, the link of a
+// GPU to it, too.
+void slow_down(Host& host, const NamedPart& named, bool over_pci, double left) {
   HostPart& part = host.parts[named.part];
+  if (part.kind == PartKind::Gpu && over_pci) {
+    part.up_gbs *= left;
+    if (left == 0) part.parent = -1;
+  }
   double& gbs = named.port >= 0 ? part.ports[named.port].gbs : part.net_gbs;
   if (named.port >= 0) part.net_gbs -= gbs * (1 - left);
   gbs *= left;
@@ -89,6 +94,8 @@ void remove_dead_nics(Host& host) {
 
 std::vector<std::string> change_parts(std::vector<Host>& hosts, MachineChanges& changes) {
   const std::vector<NamedPart> parts = named_parts(hosts);
+  std::vector<bool> over_pci;
+  for (const Host& host : hosts) over_pci.push_back(!is_joined_without_pci(host));
   std::vector<std::string> done;
   // Links of the graph have a '-' or '>', which names of parts may have, too.
   const auto change = [&](const char* option, const std::string& name, double left) {
@@ -105,7 +112,10 @@ std::vector<std::string> change_parts(std::vector<Host>& hosts, MachineChanges& 
                        fmt::format("use node0:{}, or that of another node", name));
     if (!found.empty()) {
       Host& host = hosts[found.front()->node];
-      slow_down(host, *found.front(), left);
+      if (hosts.size() == 1 && host.parts[found.front()->part].kind == PartKind::Nic)
+        throw InputError(option, "'" + name + "' is a NIC, and those of one node lead nowhere",
+                         "join several nodes (--nodes 2)");
+      slow_down(host, *found.front(), over_pci[found.front()->node], left);
       if (hosts.size() > 1 && !host.file.ends_with(')'))
         host.file += fmt::format(" (node {})", found.front()->node);
       done.push_back(left > 0 ? fmt::format("with {}={:g}", name, left) : "without link " + name);
