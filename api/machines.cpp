@@ -49,8 +49,12 @@ std::string provenance_of(const std::string& spec_or_file, const ImportOptions& 
   const std::string file = split_failure(spec_or_file).machine;
   if (is_foreign_file(file)) return provenance(imported({{file, read_file(file)}}, question));
   const ComputingNodes computing = names_a_file(file) ? ComputingNodes() : computing_nodes(file);
-  if (computing.nodes == 0 || question.forward_only) return "";
-  return provenance({.assumed = {computing_in_words(*computing.gpu)}});
+  Import named;
+  if (computing.nodes > 0 && !question.forward_only)
+    named.assumed.push_back(computing_in_words(*computing.gpu));
+  if (const std::string network = names_a_file(file) ? "" : assumed_network(file); !network.empty())
+    named.assumed.push_back(network);
+  return provenance(named);
 }
 
 DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,

@@ -262,6 +262,18 @@ ComputingNodes computing_nodes(const std::string& spec) {
   return {.gpu = &gpu_facts(row->gpu), .nodes = static_cast<int>(nodes_in(spec, row->gpus).size())};
 }
 
+std::string assumed_network(const std::string& spec) {
+  const Nodes* const row = row_of(spec);
+  if (row == nullptr || !row->rails) return "";
+  const std::vector<int> nodes = nodes_in(spec, row->gpus);
+  const auto [least, most] = std::ranges::minmax(nodes);
+  if (least == most) return "";
+  return fmt::format(
+      "GPU i of each node is on rail i, so the NICs of a node's GPUs from number {} on reach larger nodes "
+      "alone",
+      least);
+}
+
 std::optional<Topology> accelerator_machine(const std::string& spec, RateKind rates) {
   if (const Nodes* const row = row_of(spec)) return nodes_of(*row, nodes_in(spec, row->gpus), rates);
   const std::size_t colon = spec.find(':');

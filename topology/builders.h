@@ -46,6 +46,9 @@ struct ComputingNodes {
 };
 ComputingNodes computing_nodes(const std::string& spec);
 
+// What is assumed of a named machine's network, in a sentence; "": nothing that names and sizes leave open.
+std::string assumed_network(const std::string& spec);
+
 // Hierarchical machines by name.
 const std::vector<CatalogueEntry>& hierarchy_catalogue();
 

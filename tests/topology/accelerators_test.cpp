@@ -1,4 +1,5 @@
 // Machines of today against what their makers publish, and against the structure that papers define.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,7 +71,11 @@ TEST(Accelerators, NodesMayHaveFewerGpus) {
     const Topology flat = flatten(named_topology(spec));
     EXPECT_EQ(std::ranges::count(hops(flat, {0}), -1), 0);
   }
-  // The fifth to eighth GPU of the larger node are on rails of their own, which lead nowhere.
+  // The fifth to eighth GPU of the larger node are on rails of their own, which lead nowhere: an assumption.
+  EXPECT_THAT(assumed_network("gb200-nvl72:8+4+4"),
+              testing::HasSubstr("from number 4 on reach larger nodes alone"));
+  EXPECT_EQ(assumed_network("gb200-nvl72:4+4"), "");
+  EXPECT_EQ(assumed_network("hgx-2:3+1"), "");  // one switch for all
   const Topology uneven = named_topology("dgx-h100:4+8", RateKind::Line);
   EXPECT_EQ(uneven.ranks, 12);
   for (Rank n = 0; n < 12; ++n) EXPECT_NEAR(rate(uneven, n, true, true), 50, 1) << n;

@@ -850,6 +850,14 @@ TEST(Import, SwitchesComputeWhereTheHardwareDoes) {
   }
   EXPECT_EQ(able, 1);
   EXPECT_THROW(load_topology(a100, {.import = {.in_network = true}}), InputError);
+  // Two generations in one job: the A100's switch forwards, as it does alone.
+  const Import mixed = imported({{a100, read_file(a100)}, {h100, read_file(h100)}});
+  for (Node n = mixed.machine.ranks; n < mixed.machine.ranks + mixed.machine.switches; ++n)
+    EXPECT_EQ(mixed.machine.abilities.at(n - mixed.machine.ranks).any(),
+              mixed.machine.labels[n].name == "node1:nvswitch0")
+        << mixed.machine.labels[n].name;
+  EXPECT_EQ(mixed.machine.switch_gain, by_name.switch_gain);
+  EXPECT_THAT(mixed.assumed, Contains("1 NVSwitch of other GPUs only forwards"));
 }
 
 // A cut at every 37th byte: a machine, or one line.

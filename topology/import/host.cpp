@@ -36,7 +36,11 @@ class HostWiring {
   HostWiring(const Host& host, int number, Wiring& wiring, bool networked)
       : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {
     wiring.call_us = std::max(wiring.call_us, host.call_us);
-    if (host.computing != nullptr) wiring.computing = host.computing;
+    // Of two generations the one that delivers more, so that bounds hold.
+    const auto share = [](const GpuFacts* gpu) {
+      return gpu == nullptr ? 0 : switch_facts(gpu->nvswitch).share;
+    };
+    if (share(host.computing) > share(wiring.computing)) wiring.computing = host.computing;
   }
 
   void add_gpus() {
@@ -71,7 +75,9 @@ class HostWiring {
                                 : kind(part) == PartKind::NvSwitch  ? WiringNode::Kind::NvSwitch
                                 : kind(part) == PartKind::Nic       ? WiringNode::Kind::Nic
                                                                     : WiringNode::Kind::Gpu;
-    return wiring_.add(as, host_.parts[part].name + suffix);
+    const int node = wiring_.add(as, host_.parts[part].name + suffix);
+    wiring_.nodes[node].computes = as == WiringNode::Kind::NvSwitch && host_.computing != nullptr;
+    return node;
   }
 
   // The whole tree becomes nodes of the wiring; simplified() takes out dead ends and what lies between just

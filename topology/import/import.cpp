@@ -215,13 +215,18 @@ void compute_in(Import& import, const Wiring& wiring, const ImportOptions& optio
   Topology& machine = import.machine;
   std::vector<Node> able;
   for (Node n = machine.ranks; wiring.computing != nullptr && n < std::ssize(wiring.nodes); ++n)
-    if (wiring.nodes[n].kind == WiringNode::Kind::NvSwitch) able.push_back(n);
+    if (wiring.nodes[n].computes) able.push_back(n);
   if (able.empty()) return;
   const int divisor = compute_at(machine, able, *wiring.computing, options);
   import.unit_gbs /= divisor;
   for (FittedRate& rate : import.rates) rate.bandwidth *= divisor;
   if (options.forward_only) return;
   import.assumed.push_back(computing_in_words(*wiring.computing));
+  const auto switches = std::ranges::count(wiring.nodes, WiringNode::Kind::NvSwitch, &WiringNode::kind);
+  if (const auto others = switches - std::ssize(able); others > 0)
+    import.assumed.push_back(fmt::format("{} of other GPUs only {}",
+                                         counted(others, "NVSwitch", "NVSwitches"),
+                                         others == 1 ? "forwards" : "forward"));
 }
 
 Import from_wiring(Wiring described, const ImportOptions& options) {

@@ -16,6 +16,7 @@ struct WiringNode {
   Kind kind = Kind::Gpu;
   std::string name = {};            // "gpu3 (0000:89:00.0)"
   std::set<std::string> nics = {};  // that are a part of the links between it and the network
+  bool computes = false;            // an NVSwitch that copies and adds
 };
 
 struct WiringLine {  // one direction
@@ -29,7 +30,7 @@ struct Wiring {
       {};  // GPUs are ranks, in this order; everything else forwards and holds nothing
   std::vector<WiringLine> lines = {};
   double call_us = 0;                   // of a call on the machine (ir/topology.h)
-  const GpuFacts* computing = nullptr;  // GPUs whose NVSwitches copy and add; null: they only forward
+  const GpuFacts* computing = nullptr;  // GPUs whose NVSwitches do so; null: all only forward
   // What was read in the files, and what they lack and was assumed; one sentence each.
   std::vector<std::string> read = {}, assumed = {};
 
