@@ -238,10 +238,7 @@ constexpr double kHistoryOfBin = 0.1, kHistoryOfExcess = 3;
 // Lower prices of depth alone let repaired trees become deep, 34 to 52 hops where 10 do; higher ones alone
 // leave more rounds (AllReduce on a random graph of 40 ranks, 192 chunks: 68 for 64, and 66 with a tenth).
 constexpr double kLeastHop = 0.3;
-constexpr double kHopToShorten = 1;
-constexpr double kSlack = 0.005;      // of the rounds, which shallower trees may take
-constexpr double kTooFull = 1e6;      // price of a bin without room
-constexpr int kShorteningPasses = 2;  // over all chunks, to shorten them
+constexpr double kMostOfMean = 5e5;  // what a price counts for the mean that a hop's price is measured by
 
 // Of equal prices the first link would win always.
 void jitter(std::vector<double>& prices, std::mt19937& random) {
@@ -249,43 +246,13 @@ void jitter(std::vector<double>& prices, std::mt19937& random) {
     price = price * (1 + 0.002 * (static_cast<double>(random()) / 4294967296.0)) + 1e-12;
 }
 
-double mean_of(const std::vector<double>& prices, double most) {
+double mean_of(const std::vector<double>& prices) {
   double sum = 0;
-  for (const double price : prices) sum += std::min(price, most);
+  for (const double price : prices) sum += std::min(price, kMostOfMean);
   return sum / static_cast<double>(prices.size());
 }
 
 }  // namespace
-
-// Links are in an order in which each comes after those into its source, so one pass finds all depths.
-int depth(const Network& network, const ChunkTree& tree) {
-  // By rank, over few of them: trees are small beside machines only in path classes, and there links are few.
-  std::vector<std::pair<Rank, int>> at;
-  const auto of = [&](Rank n) -> int& {
-    for (auto& [rank, depth] : at)
-      if (rank == n) return depth;
-    return at.emplace_back(n, 0).second;
-  };
-  if (tree.links.size() < 8) {
-    int most = 0;
-    for (int i = 0; i < std::ssize(tree.links); ++i) {
-      const int from = of(network.src(tree.links[i]));
-      int& to = of(network.dst(tree.links[i]));
-      to = std::max(to, from + 1);
-      most = std::max(most, to);
-    }
-    return most;
-  }
-  std::vector<int> depth(network.ranks(), 0);
-  int most = 0;
-  for (const LinkId l : tree.links) {
-    // A copy comes when its one link is through, a sum when the last is.
-    int& to = depth[network.dst(l)];
-    to = std::max(to, depth[network.src(l)] + 1);
-    most = std::max(most, to);
-  }
-  return most;
-}
 
 long long needed_rounds(const Network& network, const ChunkPacking& packing) {
   std::vector<long long> load(network.bins(), 0);
@@ -380,12 +347,11 @@ void Rounding::price(long long rounds, double pressure) {
   jitter(prices_, random_);
 }
 
-// The cheapest tree or path at the present prices. Closed bins (kTooFull) do not count for the mean that a
-// hop's price is measured by.
+// The cheapest tree or path at the present prices.
 bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, WorkBudget& effort) {
   const ChunkClass& chunks = classes_[piece.of];
   const long long before = trees_.relaxations();
-  const double per_hop = hop * mean_of(prices_, kTooFull / 2);
+  const double per_hop = hop * mean_of(prices_);
   bool grown = false;
   if (!sum_ && chunks.post.size() == 1) {
     trees_.search_paths(chunks.pre, prices_, per_hop);
@@ -440,49 +406,6 @@ bool Rounding::negotiate(long long rounds, double hop, WorkBudget& effort) {
   return false;
 }
 
-// Deep trees are grown again where hops cost something and full bins are closed; kept where they are
-// shallower.
-void Rounding::shorten(long long rounds, WorkBudget& effort) {
-  std::vector<std::pair<int, int>> by_depth;
-  for (int i = 0; i < std::ssize(pieces_); ++i) by_depth.push_back({depth(network_, pieces_[i].tree), i});
-  ChunkTree tree;
-  for (int pass = 0; pass < kShorteningPasses; ++pass) {
-    std::ranges::sort(by_depth, std::greater<>());
-    for (auto& [deep, i] : by_depth) {
-      if (!effort.affords(1)) return;
-      Piece& piece = pieces_[i];
-      if (std::ssize(piece.tree.links) <= 1) continue;
-      load(piece.tree, -1);
-      for (int b = 0; b < network_.bins(); ++b) {
-        const double room = static_cast<double>(rounds) * network_.capacity(b);
-        const auto with = static_cast<double>(load_[b] + 1);
-        bin_prices_[b] =
-            with > room + 1e-9 ? kTooFull : std::exp(12 * (with / room - 1)) / network_.capacity(b);
-      }
-      network_.price_links(bin_prices_, prices_);
-      jitter(prices_, random_);
-      bool better = grow(piece, kHopToShorten, tree, effort);
-      const int now = better ? depth(network_, tree) : deep;
-      better = better && now < deep;
-      if (better) {
-        load(tree, 1);
-        better = std::ranges::all_of(tree.links, [&](LinkId l) {
-          return std::ranges::all_of(network_.bins_of(l), [&](int b) {
-            return static_cast<double>(load_[b]) <= static_cast<double>(rounds) * network_.capacity(b);
-          });
-        });
-        if (!better) load(tree, -1);
-      }
-      if (better) {
-        std::swap(piece.tree, tree);
-        deep = now;
-      } else {
-        load(piece.tree, 1);
-      }
-    }
-  }
-}
-
 ChunkPacking Rounding::round(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks,
                              long long least, double hop, WorkBudget& effort) {
   draw(shares, chunks);
@@ -502,8 +425,6 @@ ChunkPacking Rounding::round(const std::vector<std::vector<FractionalPacking::Sh
     load_ = load;
   }
   pieces_ = std::move(best);
-  load_ = std::move(load);
-  shorten(known + static_cast<long long>(static_cast<double>(known) * kSlack), effort);
   ChunkPacking packing{.chunks = chunks, .trees = std::vector<std::vector<ChunkTree>>(classes_.size())};
   for (Piece& piece : pieces_) packing.trees[piece.of].push_back(std::move(piece.tree));
   pieces_.clear();

@@ -92,8 +92,7 @@ class Rounding {
   Rounding(const Network&, const std::vector<ChunkClass>& classes, bool sum);
 
   // Trees drawn from the shares, evenly along them, for `chunks` per block; negotiated for `least` rounds, or
-  // as near to them as is found; then deep trees are made shallower where the rounds allow it. `hop` as in
-  // FractionalPacking. Without effort left, as they were drawn.
+  // as near to them as is found. `hop` as in FractionalPacking. Without effort left, as they were drawn.
   ChunkPacking round(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks, long long least,
                      double hop, WorkBudget&);
 
@@ -106,7 +105,6 @@ class Rounding {
   void draw(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks);
   long long rounds() const;
   bool negotiate(long long rounds, double hop, WorkBudget&);
-  void shorten(long long rounds, WorkBudget&);
   void load(const ChunkTree&, int by);
   bool grow(Piece&, double hop, ChunkTree&, WorkBudget&);
   void price(long long rounds, double pressure);
@@ -122,8 +120,5 @@ class Rounding {
   std::vector<double> bin_prices_ = {}, prices_ = {};
   std::mt19937 random_{1};
 };
-
-// Returns the hops from the first send of a chunk to its last.
-int depth(const Network&, const ChunkTree&);
 
 }  // namespace chorale
