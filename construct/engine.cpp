@@ -475,7 +475,7 @@ class Construction::Engine {
     return points;
   }
 
-  // Trees that are packed exactly (tree_union.h), each chunk count once a level: different counts may be made
+  // Trees side by side (tree_union.h), each chunk count once a level: different counts may be made
   // of the same trees. With the work of the next level they have more in few steps: AllReduce of torus:4x4
   // without a link, in up to 600 steps 0.6 % over its bound, and 1.6 % by the first level alone.
   void unite(int chunks) {
