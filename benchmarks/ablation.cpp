@@ -19,6 +19,7 @@
 #include "api/search.h"
 #include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
+#include "construct/incumbents.h"
 #include "cost/busbw.h"
 #include "cost/program_time.h"
 #include "ir/frontier.h"
@@ -64,13 +65,10 @@ std::set<std::string> generators_of(const Point& point) {
       names.insert("slow_links");
       part = part.substr(0, slow);
     }
-    static const std::set<std::string> own = {
-        "sums",    "spreading",      "fixed_order", "in_network",   "tree_growth", "product_alltoall",
-        "packing", "disjoint_trees", "tree_union",  "timed_packing"};
-    names.insert(part == "sat"                                   ? "solver"
-                 : part.find_first_of(" (") != std::string::npos ? "composition"
-                 : own.contains(part)                            ? part
-                                                                 : "classic");
+    names.insert(part == "sat"                                                  ? "solver"
+                 : part.find_first_of(" (") != std::string::npos                ? "composition"
+                 : std::ranges::count(generators(), part, &Generator::name) > 0 ? part
+                                                                                : "classic");
   }
   return names;
 }
@@ -131,13 +129,15 @@ class Table {
   void print(const std::string& title, std::size_t questions) const {
     fmt::print("\n{}\n{:<17}", title, "generator");
     for (const char* head : kHeads) fmt::print("{:>18}", head);
-    fmt::print("   worst\n");
+    fmt::print("   worst; makes\n");
     for (const auto& [generator, row] : rows_) {
       fmt::print("{:<17}", generator);
       for (int i = 0; i < kColumns; ++i)
         fmt::print("{:>5}{:>7.4f}{:>6.2f}", row.hit[i], 1 + row.sum[i] / static_cast<double>(questions),
                    row.most[i]);
-      fmt::print("   {}\n", row.where[std::ranges::max_element(row.most) - row.most.begin()]);
+      const auto known = std::ranges::find(generators(), generator, &Generator::name);
+      fmt::print("   {}; {}\n", row.where[std::ranges::max_element(row.most) - row.most.begin()],
+                 known == generators().end() ? "" : known->makes);
     }
   }
 

@@ -23,8 +23,6 @@
 #include "construct/engine/packing.h"
 #include "construct/engine/solved_question.h"
 #include "construct/engine/work_budget.h"
-#include "construct/exact/disjoint_trees.h"
-#include "construct/exact/tree_union.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
 #include "ir/collective.h"
@@ -420,16 +418,13 @@ class Construction::Engine {
 
   const Level& level() const { return levels()[level_]; }
 
-  bool is_left_out(How how) const {
-    const std::string& without = question_.without;
-    return (how == How::Disjoint && without == "disjoint_trees") ||
-           (how == How::Packed && without == "packing") ||
-           (how == How::InNetwork && without == "in_network") ||
-           ((how == How::Composed || how == How::ComposedQuickly) && without == "composition");
-  }
+  // By How: the generator of attempts that have one alone.
+  static constexpr const char* kGenerators[] = {"",        "", "in_network",  "disjoint_trees", "tree_union",
+                                                "packing", "", "composition", "composition"};
 
   void run(const Attempt& attempt) {
-    if (is_left_out(attempt.how)) return;
+    const std::string generator = kGenerators[static_cast<int>(attempt.how)];
+    if (!generator.empty() && question_.without == generator) return;
     const Collective whole = with_chunks(question_.one, attempt.chunks);
     const auto& [topology, stop, extra, without] =
         std::tie(question_.topology, question_.stop, question_.extra_rounds, question_.without);
@@ -447,15 +442,14 @@ class Construction::Engine {
       case How::InNetwork:
         return take(switch_incumbents(topology, whole, stop, extra));
       case How::Disjoint:
-        return grow_disjoint(attempt.chunks);
+      case How::United:
+        return pack_by(generator_named(generator), attempt.chunks);
       case How::Packed:
         return pack(packers_[attempt.packer], attempt.chunks, attempt.slack);
-      case How::United:
-        return unite(attempt.chunks);
       case How::Exact:
         take(incumbents(topology, whole, stop, extra, without));
         take(grown_incumbents(topology, whole, stop, extra, without));
-        return unite(attempt.chunks);
+        return run({.how = How::United, .chunks = attempt.chunks});
       case How::ComposedQuickly:
       case How::Composed:
         return take(composed(whole, attempt.how == How::ComposedQuickly), question_.finds_all_composed);
@@ -475,30 +469,30 @@ class Construction::Engine {
     return points;
   }
 
-  // Trees side by side (tree_union.h), each chunk count once a level: different counts may be made
-  // of the same trees. With the work of the next level they have more in few steps: AllReduce of torus:4x4
-  // without a link, in up to 600 steps 0.6 % over its bound, and 1.6 % by the first level alone.
-  void unite(int chunks) {
-    if (one_.kind != CollectiveKind::AllReduce || stopped() || question_.without == "tree_union") return;
-    const std::optional<ChunkPacking> packing = tree_union(solved_.topology, chunks);
-    if (!packing || !united_.insert({packing->chunks, level_}).second) return;
-    // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.
-    const int copies = std::min(fitting(kMaxSendsDisjoint), kMaxCopiesOfUnion * packing->chunks);
-    put_in_steps(each_, *packing, "tree_union", std::max(most_chunks(level()), most_asked(copies)));
+  // Each chunk count once a level: different counts may be made of the same trees. With the work of the next
+  // level they have more in few steps: AllReduce of torus:4x4 without a link, in up to 600 steps 0.6 % over
+  // its bound, and 1.6 % by the first level alone. Trees are high where they fill all links; so many copies
+  // make up for the rounds that they take to fill.
+  void pack_by(const Generator& generator, int chunks) {
+    const bool sums = generator.needs == Needs::Sums;
+    if (stopped() || (sums && one_.kind != CollectiveKind::AllReduce)) return;
+    WorkBudget effort(kDisjointWork, question_.stop);
+    const std::optional<ChunkPacking> packing =
+        generator.pack({.network = each_.network,
+                        .classes = classes(),
+                        .chunks = chunks,
+                        .rounds = std::llround(std::ceil(bound_ * chunks - 1e-6)),
+                        .effort = effort});
+    if (!packing || !packed_.insert({generator.name, packing->chunks, level_}).second) return;
+    const int most = fitting(kMaxSendsDisjoint), copies = kMaxCopiesOfUnion * packing->chunks;
+    put_in_steps(each_, *packing, generator.name,
+                 std::max(most_chunks(level()), most_asked(sums ? std::min(most, copies) : most)));
   }
 
   void pack(const Packer& packer, int chunks, double slack) {
     WorkBudget whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = packer.round(chunks, fewest_rounds(chunks, slack), whole);
     if (!stopped()) put_in_steps(packer.commodities(), packing, "packing", most_chunks(level()));
-  }
-
-  void grow_disjoint(int chunks) {
-    WorkBudget effort(kDisjointWork, question_.stop);
-    const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
-    if (const std::optional<ChunkPacking> packing =
-            disjoint_trees(each_.network, classes(), chunks, rounds, effort))
-      put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMaxSendsDisjoint)));
   }
 
   // Two ways into steps: the packing once, in steps of several widths (order.h), and repeated as a pipeline
@@ -604,7 +598,7 @@ class Construction::Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   double found_rate_ = std::numeric_limits<double>::infinity();  // of others
   std::vector<KeptCost> kept_ = {};
-  std::set<std::pair<int, int>> united_ = {};  // chunk counts of tree unions, at a level
+  std::set<std::tuple<std::string, int, int>> packed_ = {};  // by generators: chunk counts, at a level
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;
   long long budget_ = kFirstLevelWork, first_budget_ = 0;  // of the level

@@ -20,8 +20,10 @@
 #include "construct/engine/spreading.h"
 #include "construct/engine/timed_packing.h"
 #include "construct/engine/work_budget.h"
+#include "construct/exact/disjoint_trees.h"
 #include "construct/exact/product_alltoall.h"
 #include "construct/exact/tree_growth.h"
+#include "construct/exact/tree_union.h"
 #include "construct/fixed_order.h"
 #include "construct/in_network.h"
 #include "construct/more_steps.h"
@@ -69,7 +71,7 @@ Point as_point(const Collective& collective, Schedule schedule, const char* cons
   return point;
 }
 
-// When constructions are asked.
+// When generators are called.
 enum When : unsigned {
   kOutOfTime = 1,      // quick_incumbents
   kAlways = 2,         // incumbents
@@ -77,60 +79,64 @@ enum When : unsigned {
   kNotTransitive = 8,  // and where they do not
   kWithTime = 16,      // grown_incumbents
   kInSwitches = 32,    // switch_incumbents
+  kByCatalogue = 64,   // incumbents, by the rows of construct/baselines/classic.h
+  kByEngine = 128,     // construct/engine.h
 };
 
-struct Asked {
-  const Topology& topology;
-  const Collective&
-      collective;  // from kTransitive on the dual copy (construct/engine/solved_question.h) of a sum
-  int extra = kAnyRounds;
-  WorkBudget& effort;
-  const std::atomic<bool>* stop = nullptr;
-  const std::vector<Schedule>& known;  // made by the rows above, from kTransitive on
-  std::function<int()> bound = {};     // on rounds, with kWithTime
-};
+}  // namespace
 
-struct Construction {
-  const char* name = "";  // stands in the points that it makes
-  unsigned when = 0;
-  std::vector<Schedule> (*make)(const Asked&) = nullptr;  // none where it does not suit
-};
-
-// All constructions, but for those of the engine's packings (construct/engine.h). Of points that cost the
-// same that of the first row stays.
-std::span<const Construction> constructions() {
-  using Schedules = std::vector<Schedule>;
-  static constexpr Construction kRows[] = {
-      {"sums", kOutOfTime | kAlways,
-       [](const Asked& q) {
-         return q.collective.combining ? add_up(q.topology, q.collective, q.effort, q.extra) : Schedules();
+// Of points that cost the same that of the first row stays.
+std::span<const Generator> generators() {
+  using Question = const GeneratorQuestion&;
+  static constexpr Generator kRows[] = {
+      {"classic", "baselines: rings, trees, halving and doubling, hierarchies", Needs::Anything,
+       kByCatalogue},
+      {"sums", "sums in the fewest steps, and at balanced roots", Needs::Sums, kOutOfTime | kAlways,
+       [](Question q) { return add_up(q.topology, q.collective, q.effort, q.extra); }},
+      {"spreading", "copies in the fewest steps, and in wider and narrower ones", Needs::Copies,
+       kOutOfTime | kAlways, [](Question q) { return spread(q.topology, q.collective, q.effort); }},
+      {"fixed_order", "sums along one combination tree", Needs::Sums, kOutOfTime | kAlways,
+       [](Question q) { return sums_in_order(q.topology, q.collective, q.effort); }},
+      {"in_network", "copies and sums that switches make", Needs::Anything, kAlways | kInSwitches,
+       [](Question q) { return in_network(q.topology, q.collective); }},
+      {"tree_growth", "copies to all over shortest paths, at the rate of the tightest cut", Needs::Copies,
+       kTransitive | kWithTime, [](Question q) { return grow_trees(q.topology, q.collective, q.stop); }},
+      {"product_alltoall", "Alltoall of rows and columns", Needs::Copies, kNotTransitive,
+       [](Question q) { return product_alltoall(q.topology, q.collective, q.stop); }},
+      {"timed_packing", "trees and paths in few steps, at prices of links in steps", Needs::Anything,
+       kTransitive | kWithTime,
+       [](Question q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
+      {"disjoint_trees", "trees to all ranks that fill links to the last chunk", Needs::Copies, kByEngine,
+       nullptr,
+       [](const TreesQuestion& q) {
+         return disjoint_trees(q.network, q.classes, q.chunks, q.rounds, q.effort);
        }},
-      {"spreading", kOutOfTime | kAlways,
-       [](const Asked& q) {
-         return q.collective.combining ? Schedules() : spread(q.topology, q.collective, q.effort);
-       }},
-      {"fixed_order", kOutOfTime | kAlways,
-       [](const Asked& q) { return sums_in_order(q.topology, q.collective, q.effort); }},
-      {"in_network", kAlways | kInSwitches,
-       [](const Asked& q) { return in_network(q.topology, q.collective); }},
-      {"tree_growth", kTransitive | kWithTime,
-       [](const Asked& q) {
-         return q.collective.combining ? Schedules() : grow_trees(q.topology, q.collective, q.stop);
-       }},
-      {"product_alltoall", kNotTransitive,
-       [](const Asked& q) { return product_alltoall(q.topology, q.collective, q.stop); }},
-      {"timed_packing", kTransitive | kWithTime,
-       [](const Asked& q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
+      {"tree_union", "AllReduce on spanning trees, where links are alike both ways", Needs::Sums, kByEngine,
+       nullptr, [](const TreesQuestion& q) { return tree_union(q.network.topology(), q.chunks); }},
+      {"packing", "trees and paths at prices of links, rounded and put into steps", Needs::Anything,
+       kByEngine},
+      {"composition", "schedules of groups, stage after stage and overlapped", Needs::Anything, kByEngine},
   };
   return kRows;
+}
+
+const Generator& generator_named(const std::string& name) {
+  return *std::ranges::find(generators(), name, &Generator::name);
+}
+
+namespace {
+
+bool suits(const Generator& each, const Collective& collective, unsigned when, const std::string& without) {
+  return each.make != nullptr && (each.when & when) && each.name != without &&
+         (each.needs == Needs::Anything || collective.combining == (each.needs == Needs::Sums));
 }
 
 std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra, When when,
                                WorkBudget& effort, const std::string& without = {}) {
   const std::vector<Schedule> none;
   std::vector<Point> points;
-  for (const Construction& each : constructions())
-    if ((each.when & when) && each.name != without)
+  for (const Generator& each : generators())
+    if (suits(each, collective, when, without))
       for (Schedule& schedule : each.make({topology, collective, extra, effort, nullptr, none}))
         points.push_back(as_point(collective, std::move(schedule), each.name));
   return points;
@@ -220,8 +226,8 @@ class Portfolio {
   void ask(const SolvedQuestion& solved, When when, const std::string& without, const std::atomic<bool>* stop,
            const std::function<int()>& bound) {
     WorkBudget effort(kEffort, stop);
-    for (const Construction& each : constructions())
-      if ((each.when & when) && each.name != without && (when != kTransitive || schedules_.empty()))
+    for (const Generator& each : generators())
+      if (suits(each, solved.collective, when, without) && (when != kTransitive || schedules_.empty()))
         add(each.name,
             each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
   }

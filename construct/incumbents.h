@@ -2,16 +2,57 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bounds/lower_bounds.h"
+#include "construct/engine/network.h"
+#include "construct/engine/packing.h"
+#include "construct/engine/work_budget.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/machine.h"
 #include "ir/topology.h"
 
 namespace chorale {
+
+// What a generator of schedules is asked.
+struct GeneratorQuestion {
+  const Topology& topology;
+  const Collective& collective;
+  int extra = kAnyRounds;
+  WorkBudget& effort;
+  const std::atomic<bool>* stop = nullptr;
+  const std::vector<Schedule>& known;  // made by those before it, where that is asked for
+  std::function<int()> bound = {};     // on rounds, likewise
+};
+// What one of trees is asked, which the engine puts into steps.
+struct TreesQuestion {
+  const Network& network;
+  const std::vector<ChunkClass>& classes;
+  int chunks = 1;  // per block
+  long long rounds = 0;
+  WorkBudget& effort;
+};
+
+enum class Needs { Anything, Copies, Sums };
+
+// All that makes schedules, a row each: the functions below and the engine (construct/engine.h) call them.
+// Where neither function is given, the engine has it as a member.
+struct Generator {
+  const char* name = "";   // stands in the points that it makes
+  const char* makes = "";  // for people
+  Needs needs = Needs::Anything;
+  unsigned when = 0;  // it is called (construct/incumbents.cpp)
+  std::vector<Schedule> (*make)(const GeneratorQuestion&) = nullptr;  // none where it does not suit
+  std::optional<ChunkPacking> (*pack)(const TreesQuestion&) = nullptr;
+};
+std::span<const Generator> generators();
+// Returns the row of the name, which must be there.
+const Generator& generator_named(const std::string&);
 
 // Does each chunk start at some rank?
 bool starts_somewhere(const Collective&);
