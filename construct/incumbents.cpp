@@ -73,9 +73,11 @@ Point as_point(const Collective& collective, Schedule schedule, const char* cons
 
 // When generators are called.
 enum When : unsigned {
-  kOutOfTime = 1,      // quick_incumbents
-  kAlways = 2,         // incumbents
-  kTransitive = 4,     // regular_incumbents, where symmetries carry each rank to each: the first that suits
+  kOutOfTime = 1,   // quick_incumbents
+  kAlways = 2,      // incumbents
+  kTransitive = 4,  // regular_incumbents, where symmetries carry each rank to each: the first that suits
+  kSymmetric =
+      256,  // the same, of links alone: where limits are shared, schedules of one cost differ in time
   kNotTransitive = 8,  // and where they do not
   kWithTime = 16,      // grown_incumbents
   kInSwitches = 32,    // switch_incumbents
@@ -104,7 +106,7 @@ std::span<const Generator> generators() {
       {"product_alltoall", "Alltoall of rows and columns", Needs::Copies, kNotTransitive,
        [](Question q) { return product_alltoall(q.topology, q.collective, q.stop); }},
       {"timed_packing", "trees and paths in few steps, at prices of links in steps", Needs::Anything,
-       kTransitive | kWithTime,
+       kSymmetric | kWithTime,
        [](Question q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
       {"disjoint_trees", "trees to all ranks that fill links to the last chunk", Needs::Copies, kByEngine,
        nullptr,
@@ -223,11 +225,11 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 // What was made so far, none worse than another, and by what.
 class Portfolio {
  public:
-  void ask(const SolvedQuestion& solved, When when, const std::string& without, const std::atomic<bool>* stop,
-           const std::function<int()>& bound) {
+  void ask(const SolvedQuestion& solved, unsigned when, const std::string& without,
+           const std::atomic<bool>* stop, const std::function<int()>& bound) {
     WorkBudget effort(kEffort, stop);
     for (const Generator& each : generators())
-      if (suits(each, solved.collective, when, without) && (when != kTransitive || schedules_.empty()))
+      if (suits(each, solved.collective, when, without) && (!(when & kTransitive) || schedules_.empty()))
         add(each.name,
             each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
   }
@@ -301,9 +303,10 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   const bool transitive = std::ssize(digit_shifts(copies.topology)) == topology.ranks;
+  const unsigned alone = topology.limits.empty() ? kTransitive | kSymmetric : kTransitive;
   LowerBounds bounds(topology, collective, stop);
   Portfolio found;
-  found.ask(copies, transitive ? kTransitive : kNotTransitive, without, stop,
+  found.ask(copies, transitive ? alone : kNotTransitive, without, stop,
             [&] { return bounds.fewest_rounds().rounds; });
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }

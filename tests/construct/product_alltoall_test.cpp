@@ -132,5 +132,12 @@ TEST(Alltoall, MeetsTheBoundOfLargeMachines) {
   }
 }
 
+// Of two schedules of 2 steps and 4 rounds that of spreading can wait for NICs in one step, and is 1.3 times
+// as fast at 4 KiB; the engine keeps the first of equal cost.
+TEST(Alltoall, IsNotMadeFirstInTimeWhereNicsAreShared) {
+  const Topology t = flatten(load_topology("dgx-h100:2"));
+  EXPECT_THAT(regular_incumbents(t, make_collective("alltoall", t.ranks, 1)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace chorale
