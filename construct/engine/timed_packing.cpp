@@ -6,10 +6,9 @@
 //    stands for several.
 // 2. Whole chunks: each takes one of these trees.
 // 3. Repair: rounds are taken away where least is over then, and chunks in what is overloaded negotiate; each
-//    takes the cheapest tree of its class or another one. More rounds at once as long as that succeeds.
-// Paths are first tried all at once, from nothing, in as many rounds as the bound: mostly they fit. Where a
-// group of symmetries carries each chunk to others, one of them stands for all, and each link for its orbit;
-// afterwards each chunk is packed by itself.
+//    takes the cheapest tree. More rounds at once as long as that succeeds.
+// Where a group of symmetries carries each chunk to others, one of them stands for all, and each link for its
+// orbit; afterwards each chunk is packed by itself.
 //
 // Invariant: between attempts chunks_ is a whole schedule; a negotiation without success is undone.
 //
@@ -17,7 +16,8 @@
 // time); prices that are sharp from the start (1 % more for Broadcast); all tilts at each tree instead of a
 // random one (0.2 % less for copies in more than twice the time); trees from nothing in even steps besides
 // (0.6 % less for AllReduce in 1.2 times the time; even steps for every other repair gain as much);
-// Frank-Wolfe mixtures (1 % more for Broadcast in 1.8 times the time).
+// Frank-Wolfe mixtures (1 % more for Broadcast in 1.8 times the time). And nothing was gained by paths that
+// negotiate from nothing, all at once, nor by repairs that also take trees of other chunks.
 #include "construct/engine/timed_packing.h"
 
 #include <algorithm>
@@ -51,11 +51,9 @@ constexpr double kWorkOfFractions = 4e6;
 constexpr int kFewChunks = 8, kManyChunks = 32, kTimesWorkOfFew = 4;
 constexpr int kFewestIterations = 24, kMostIterations = 150;
 constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rounds away
-constexpr long long kMostWorkAtOnce = 10'000'000;
-constexpr int kPatience = 14;     // iterations without less that is over
-constexpr int kMostFailures = 4;  // to take one round away
-constexpr unsigned kOthers = 8;   // one in kOthers is regrown though nothing is overloaded
-constexpr std::size_t kMostTreesCompared = 64;
+constexpr int kPatience = 14;                       // iterations without less that is over
+constexpr int kMostFailures = 4;                    // to take one round away
+constexpr unsigned kOthers = 8;                     // one in kOthers is regrown though nothing is overloaded
 constexpr std::size_t kMaxChunksPerOrbit = 40'000;
 constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried
 constexpr int kPartMoreSteps = 6;
@@ -132,9 +130,7 @@ class Packing {
     steps_ = steps;
     effort_ = &effort;
     random_.seed(1);
-    if (paths_ && pack_at_once(least)) return schedule();
     pack_fractions(least);
-    draw();
     tighten(least);
     return schedule();
   }
@@ -183,17 +179,6 @@ class Packing {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random_() % i]);
   }
 
-  // From nothing, in steps of even width: paths mostly fit.
-  bool pack_at_once(int rounds) {
-    fractions_.assign(classes_.size(), {});
-    chunks_.clear();
-    for (int k = 0; k < std::ssize(classes_); ++k)
-      chunks_.resize(chunks_.size() + classes_[k].chunks.size(), {.of = k});
-    TimedLoad load(topology_, orbits_, steps_);
-    load.negotiate(evenly(rounds));
-    return repair(load, kMostWorkAtOnce);
-  }
-
   // By class the trees that need the fewest rounds. A tree stands for `bundle` chunks, the least divisor of
   // all counts with which an iteration is affordable. An iteration has each tree grown anew once, at sharper
   // prices than the one before.
@@ -212,8 +197,8 @@ class Packing {
                    kFewestIterations, kMostIterations);
     TimedLoad load(topology_, orbits_, steps_);
     int fewest = least / bundle;
-    fractions_.clear();
-    for (int i = 0; i < iterations && (fractions_.empty() || effort_->affords(1)); ++i) {
+    std::vector<Tree> best;
+    for (int i = 0; i < iterations && (best.empty() || effort_->affords(1)); ++i) {
       const double rounds_of_step = std::max(1.0, static_cast<double>(fewest) / steps_);
       const double sharper = std::pow(kSharpens, static_cast<double>(i) / (iterations - 1));
       load.price_smoothly(std::min(kSharpest * widest, kBlunt / rounds_of_step * sharper));
@@ -224,19 +209,13 @@ class Packing {
         load.add(tree.sends, 1);
       }
       const int rounds = total(load.rounds());
-      if (!fractions_.empty() && rounds >= fewest) continue;
+      if (!best.empty() && rounds >= fewest) continue;
       fewest = rounds;
-      fractions_.assign(classes_.size(), {});
-      for (const Tree& tree : trees) fractions_[tree.of].push_back(tree.sends);
-      if (rounds * bundle <= least) return;
+      best = trees;
+      if (rounds * bundle <= least) break;
     }
-  }
-
-  void draw() {
     chunks_.clear();
-    for (int k = 0; k < std::ssize(classes_); ++k)
-      for (std::size_t c = 0, count = classes_[k].chunks.size(); c < count; ++c)
-        chunks_.push_back({.of = k, .sends = fractions_[k][c * fractions_[k].size() / count]});
+    for (const Tree& tree : best) chunks_.insert(chunks_.end(), bundle, {.of = tree.of, .sends = tree.sends});
   }
 
   TimedLoad load_now() const {
@@ -263,7 +242,7 @@ class Packing {
       const bool even = failures % 2 == 1;  // where reducing the rounds failed, another division of them
       load.negotiate(even ? evenly(total(rounds) - fewer) : rounds);
       for (int i = 0; i < fewer && !even; ++i) load.narrow();
-      if (repair(load, kMostWorkOfRepair)) {
+      if (repair(load)) {
         rounds = load.rounds();
         fewer *= 2;
         continue;
@@ -275,22 +254,21 @@ class Packing {
   }
 
   // Until nothing is over. False if conflicts between chunks remain. In an iteration each chunk in what is
-  // overloaded, and some others, takes the cheapest tree of its class or a new one, whichever is cheaper,
-  // with its own load taken out. Every fourth iteration moves a round between steps.
-  bool repair(TimedLoad& load, long long most_work) {
+  // overloaded, and some others, takes the cheapest tree, with its own load taken out. Every fourth iteration
+  // moves a round between steps.
+  bool repair(TimedLoad& load) {
     const long long begun = oracle_.work();
     std::vector<Tree*> order;
     for (Tree& chunk : chunks_) order.push_back(&chunk);
-    long long least = chunks_.front().sends.empty() ? std::numeric_limits<long long>::max() : load.overflow();
+    long long least = load.overflow();
     for (int i = 0, least_in = 0; least > 0 && i - least_in <= kPatience; ++i) {
       if (i > 0) load.raise();
       if (i % 4 == 3) load.move_round();
       shuffle(order);
       for (Tree* chunk : order) {
-        if (!chunk->sends.empty() && !load.overloaded(chunk->sends) && random_() % kOthers != 0) continue;
-        if (oracle_.work() - begun > most_work || !effort_->affords(1)) return false;
+        if (!load.overloaded(chunk->sends) && random_() % kOthers != 0) continue;
+        if (oracle_.work() - begun > kMostWorkOfRepair || !effort_->affords(1)) return false;
         load.add(chunk->sends, -1);
-        if (!chunk->sends.empty()) choose(*chunk, load);
         regrow(*chunk, load);
         load.add(chunk->sends, 1);
       }
@@ -300,20 +278,6 @@ class Packing {
       }
     }
     return least == 0;
-  }
-
-  // The cheapest of the trees that were packed for its class, or as it was.
-  void choose(Tree& tree, const TimedLoad& load) {
-    const std::vector<TimedSends>& trees = fractions_[tree.of];
-    if (trees.empty()) return;
-    const std::size_t each = trees.size() / kMostTreesCompared + 1;
-    double least = load.price(tree.sends);
-    for (std::size_t i = random_() % std::min(each, trees.size()); i < trees.size(); i += each) {
-      const double price = load.price(trees[i]);
-      if (price >= least) continue;
-      least = price;
-      tree.sends = trees[i];
-    }
   }
 
   // As it was, if nothing cheaper is found.
@@ -414,8 +378,7 @@ class Packing {
   // Of one number of steps.
   int steps_ = 0;
   WorkBudget* effort_ = nullptr;
-  std::vector<std::vector<TimedSends>> fractions_ = {};  // by class
-  std::vector<Tree> chunks_ = {};                        // by class and number
+  std::vector<Tree> chunks_ = {};  // by class and number
   std::mt19937 random_{};
   TimedSends sends_ = {};
 };
