@@ -469,7 +469,6 @@ std::vector<Schedule> spread(const Topology& topology, const Collective& copies,
   keep_undominated(best, std::move(*first));
   if (fewest_steps == 0) return best;
 
-  try_widths(on_shortest, fewest_steps, best, effort);
   Spreading from_any(topology, copies, *shortest, Holders::Any);
   try_widths(from_any, fewest_steps, best, effort);
   // Balanced routes are a search for every chunk, which examines every link: charged to the work budget
