@@ -158,6 +158,8 @@ int run(int argc, char** argv) {
   line.arguments("machines", machines, "Names or files (benchmarks/any_machine machines DIR writes 200)");
   line.list("--collectives", collectives, "Collectives");
   line.positive("--effort", effort, "Of a search (frontier --effort)");
+  bool prints_values = false;
+  line.flag("--values", prints_values, "Also the best of each question, to compare two programs");
   line.list("--without", left_out, "Generators to search without");
   if (const std::optional<int> code = line.read(argc, argv)) return *code;
   std::vector<Question> questions;
@@ -169,6 +171,17 @@ int run(int argc, char** argv) {
       Question& question = questions.emplace_back(Question{.machine = name, .collective = collective});
       question.all = searched(machine, one, effort, "");
       fmt::print(stderr, "{} {} {}\n", name, collective, cpu_seconds());
+      if (prints_values) {
+        fmt::print("D {} {}", name, collective);
+        for (int i = 0; i < kColumns - 1; ++i) {
+          double least = kNever;
+          for (const Found& each : question.all) least = std::min(least, each.values[i]);
+          fmt::print(" {:.6g}", least);
+        }
+        for (const Found& each : question.all)
+          fmt::print(" {}:{:.6g}", each.steps, each.values[kColumns - 1]);
+        fmt::print("\n");
+      }
       std::set<std::string> generators;
       for (const Found& each : question.all) generators.insert(each.made_by.begin(), each.made_by.end());
       for (const std::string& each : generators)
