@@ -352,6 +352,19 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
     launch(along_kernel<op, T, A>, blocks(results * (sides.inner == 1 ? kLanes : 1), 256), 256, to, from,
            sides);
   }
+  template <Combination op, typename T>
+  void scan_along(T* to, const T* from, const AlongSides& s, std::int64_t) {
+    launch(scan_kernel<op, T>, blocks(s.outer * s.inner, 256), 256, to, from, s);
+  }
+  template <typename A>
+  void top_k(std::int32_t* to, const A* from, const AlongSides& s, std::int64_t count) {
+    launch(top_kernel<A>, blocks(s.outer * s.side * s.inner, 256), 256, to, from, s, count);
+  }
+  template <typename T>
+  void take_along(T* to, const T* from, const std::int32_t* numbers, const AlongSides& s,
+                  std::int64_t count) {
+    launch(take_kernel<T>, blocks(s.outer * count * s.inner, 256), 256, to, from, numbers, s, count);
+  }
   template <typename... Loops>
   void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
     if (rows > 0)

@@ -144,6 +144,36 @@ __device__ inline void each_of_grid(std::int64_t count, const Function& function
     function(i);
 }
 
+template <Combination op, typename T>
+__global__ void scan_kernel(T* to, const T* from, AlongSides s) {
+  each_of_grid(s.outer * s.inner, [&](std::int64_t r) {
+    double total = identity<op>();
+    for (std::int64_t k = 0; k < s.side; ++k) {
+      const std::int64_t e = (r / s.inner * s.side + k) * s.inner + r % s.inner;
+      to[e] = total_as<op, T>(total = combined<op>(total, real<double>(from[e])));
+    }
+  });
+}
+// Place k is that of the element which k others come before.
+template <typename A>
+__global__ void top_kernel(std::int32_t* to, const A* from, AlongSides s, std::int64_t count) {
+  each_of_grid(s.outer * s.side * s.inner, [&](std::int64_t e) {
+    const std::int64_t o = e / s.inner / s.side, own = e / s.inner % s.side, i = e % s.inner;
+    const auto at = [&](std::int64_t k) { return real<double>(from[(o * s.side + k) * s.inner + i]); };
+    const double value = at(own);
+    std::int64_t place = 0;
+    for (std::int64_t k = 0; k < s.side && place < count; ++k)
+      if (k != own && is_larger(at(k), k, value, own)) ++place;
+    if (place < count) to[(o * count + place) * s.inner + i] = static_cast<std::int32_t>(own);
+  });
+}
+template <typename T>
+__global__ void take_kernel(T* to, const T* from, const std::int32_t* numbers, AlongSides s,
+                            std::int64_t count) {
+  each_of_grid(s.outer * count * s.inner,
+               [&](std::int64_t e) { to[e] = taken_along(from, numbers, s, count, e); });
+}
+
 template <typename T>
 __global__ void set_kernel(T* to, T value) {
   if (threadIdx.x == 0) *to = value;

@@ -27,6 +27,20 @@ struct AlongSides {
   }
 };
 
+// In the order of TopK: NaNs first, and of equals the first one.
+CHORALE_DEVICE inline bool is_larger(double a, std::int64_t at_a, double b, std::int64_t at_b) {
+  if ((a != a) != (b != b)) return a != a;
+  return a == b || a != a ? at_a < at_b : a > b;
+}
+// Element e of TakeAlong, of `count` numbers along the middle.
+template <typename T>
+CHORALE_DEVICE T taken_along(const T* from, const std::int32_t* numbers, const AlongSides& s,
+                             std::int64_t count, std::int64_t e) {
+  const std::int64_t k = numbers[e];
+  return k >= 0 && k < s.side ? from[(e / s.inner / count * s.side + k) * s.inner + e % s.inner]
+                              : rounded_to<T>(0.0f);
+}
+
 template <Combination op, typename A>
 double folded_row(const A* row, std::int64_t count) {
   double values[kFolded], total = identity<op>();
@@ -72,6 +86,39 @@ struct HostRows {
       for (std::int64_t i = 0; i < s.inner; ++i)
         to[o * s.inner + i] = total_as<op, T>(totals[static_cast<std::size_t>(i)]);
     }
+  }
+  // Each element with those before it along the middle, in double.
+  template <Combination op, typename T>
+  static void scan_along(T* to, const T* from, const AlongSides& s, std::int64_t) {
+    for (std::int64_t o = 0; o < s.outer; ++o)
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        double total = identity<op>();
+        for (std::int64_t k = 0; k < s.side; ++k) {
+          const std::int64_t e = (o * s.side + k) * s.inner + i;
+          to[e] = total_as<op, T>(total = combined<op>(total, real<double>(from[e])));
+        }
+      }
+  }
+  // The numbers of the `count` largest.
+  template <typename A>
+  static void top_k(std::int32_t* to, const A* from, const AlongSides& s, std::int64_t count) {
+    std::vector<std::int32_t> order(static_cast<std::size_t>(s.side));
+    for (std::int64_t o = 0; o < s.outer; ++o)
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        for (std::int64_t k = 0; k < s.side; ++k)
+          order[static_cast<std::size_t>(k)] = static_cast<std::int32_t>(k);
+        const auto at = [&](std::int32_t k) { return real<double>(from[(o * s.side + k) * s.inner + i]); };
+        std::partial_sort(order.begin(), order.begin() + count, order.end(),
+                          [&](std::int32_t a, std::int32_t b) { return is_larger(at(a), a, at(b), b); });
+        for (std::int64_t k = 0; k < count; ++k)
+          to[(o * count + k) * s.inner + i] = order[static_cast<std::size_t>(k)];
+      }
+  }
+  template <typename T>
+  static void take_along(T* to, const T* from, const std::int32_t* numbers, const AlongSides& s,
+                         std::int64_t count) {
+    for (std::int64_t e = 0; e < s.outer * count * s.inner; ++e)
+      to[e] = taken_along(from, numbers, s, count, e);
   }
   template <typename... Loops>
   static void each_row(std::int64_t rows, std::int64_t length, Loops... loops) {

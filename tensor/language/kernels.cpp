@@ -90,6 +90,11 @@ class KernelCheck {
       case Kind::ScatterRows:
         return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
                      "do that outside of the kernel");
+      case Kind::ScanAlong:
+      case Kind::TopK:
+      case Kind::TakeAlong:
+        return fault(index, fmt::format("is a {}, with which nothing is fused", to_string(at(index).kind)),
+                     "do that outside of the kernel");
       case Kind::AllToAllV:
         return fault(index, "is an AllToAllV, with which nothing is fused", "do that outside of the kernel");
       case Kind::AllToAll:

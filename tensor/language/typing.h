@@ -35,7 +35,10 @@ OrError<TensorType> matmul_type(const Typing&);         // product_types.cpp
 OrError<TensorType> convolution_type(const Typing&);    //
 OrError<TensorType> reduce_tensor_type(const Typing&);  // communication_types.cpp
 OrError<TensorType> reduce_along_type(const Typing&);
-OrError<TensorType> transpose_type(const Typing&);  // view_types.cpp
+OrError<TensorType> scan_along_type(const Typing&);  // view_types.cpp
+OrError<TensorType> top_k_type(const Typing&);
+OrError<TensorType> take_along_type(const Typing&);
+OrError<TensorType> transpose_type(const Typing&);
 OrError<TensorType> reshape_type(const Typing&);
 OrError<TensorType> narrow_type(const Typing&);
 OrError<TensorType> concat_type(const Typing&);

@@ -90,6 +90,65 @@ bool in_full(const Typing& typing, TensorLayout& layout) {
 
 }  // namespace
 
+// Along a dimension that is whole everywhere.
+namespace {
+
+OrError<TensorType> along_type(const Typing& typing) {
+  if (typing.operation.dims.size() != 1) return typing.fail("has no dimension");
+  const int dim = typing.operation.dims[0];
+  if (auto error = require_dimension(typing, dim, typing.only())) return *error;
+  for (std::size_t k = 0; k < typing.operands.size(); ++k)
+    if (auto error = require_whole_along(typing, k, dim)) return *error;
+  return typing.only();
+}
+
+}  // namespace
+
+OrError<TensorType> scan_along_type(const Typing& typing) {
+  if (auto error = require_reduction(typing)) return *error;
+  return along_type(typing);
+}
+
+OrError<TensorType> top_k_type(const Typing& typing) {
+  OrError<TensorType> result = along_type(typing);
+  if (!result) return result;
+  if (typing.operation.shape.size() != 1) return typing.fail("has no number of elements");
+  Extent& side = result->shape[typing.operation.dims[0]];
+  const Extent& count = typing.operation.shape[0];
+  if (count.value > side.value)
+    return typing.fail(fmt::format("{} of {} along dimension {}, which has {}", to_string(count),
+                                   typing.shown_operand(0), typing.operation.dims[0], to_string(side)),
+                       "take as many as there are, or fewer");
+  side = count;
+  result->element = ElementType::Int32;
+  return result;
+}
+
+OrError<TensorType> take_along_type(const Typing& typing) {
+  if (OrError<TensorType> type = along_type(typing); !type) return type;
+  const TensorType& of = typing.only();
+  const TensorType& numbers = *typing.operands[1];
+  if (numbers.element != ElementType::Int32)
+    return typing.fail(fmt::format("{} has the numbers of elements", typing.shown_operand(1)),
+                       "Cast it to int32");
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
+  result.shape = numbers.shape;
+  TensorShape sides = numbers.shape;
+  const auto dim = static_cast<std::size_t>(typing.operation.dims[0]);
+  if (sides.size() == of.shape.size()) sides[dim] = of.shape[dim];
+  if (!same_sides(sides, of.shape))
+    return typing.fail(fmt::format("{} and {} differ in more than the length of dimension {}",
+                                   typing.shown_operand(0), typing.shown_operand(1), dim),
+                       "the other sides have to be the same");
+  if (is_cut(numbers) && numbers.layout == of.layout)
+    result.layout = numbers.layout;
+  else if (!in_full(typing, result.layout))
+    return fail_rows(typing, "Replicated or Local with such, or slices along one other dimension");
+  return result;
+}
+
 // Slices go where their dimension goes.
 OrError<TensorType> transpose_type(const Typing& typing) {
   const std::vector<int>& dims = typing.operation.dims;

@@ -49,6 +49,10 @@ bool is_reduction(OperationKind kind) {
   return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
 }
 
+bool goes_along(OperationKind kind) {
+  return kind >= OperationKind::ScanAlong && kind <= OperationKind::TakeAlong;
+}
+
 std::int64_t elements(const TensorType& type) {
   std::int64_t count = 1;
   for (const Extent& extent : type.shape) count *= extent.value;
@@ -111,10 +115,10 @@ std::string to_string(const TensorType& type) {
 // In the order of the enumeration.
 std::string to_string(OperationKind kind) {
   static constexpr const char* kNames[] = {
-      "Tensor",      "RANK",         "GROUP",       "WORLD",     "size",          "Pointwise", "MatMul",
-      "Convolution", "ReduceTensor", "ReduceAlong", "Transpose", "Reshape",       "Narrow",    "Concat",
-      "GatherRows",  "ScatterRows",  "Slice",       "AllReduce", "ReduceScatter", "AllGather", "Reduce",
-      "Broadcast",   "AllToAll",     "AllToAllV",   "Send"};
+      "Tensor",        "RANK",         "GROUP",       "WORLD",      "size",        "Pointwise", "MatMul",
+      "Convolution",   "ReduceTensor", "ReduceAlong", "ScanAlong",  "TopK",        "TakeAlong", "Transpose",
+      "Reshape",       "Narrow",       "Concat",      "GatherRows", "ScatterRows", "Slice",     "AllReduce",
+      "ReduceScatter", "AllGather",    "Reduce",      "Broadcast",  "AllToAll",    "AllToAllV", "Send"};
   return kNames[static_cast<int>(kind)];
 }
 

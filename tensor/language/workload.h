@@ -86,6 +86,10 @@ enum class OperationKind {
   Convolution,   // [N, C, H, W] x [O, C, h, w], `stride`, `padding` of zeros
   ReduceTensor,  // all elements into one, by `reduction` [scalar; of Sliced, each rank's part: Local]
   ReduceAlong,   // along one dimension, `dims`, by `reduction` [of length 1; cut along it: Local summands]
+  // These go along one dimension, `dims`, that is not cut.
+  ScanAlong,  // what `reduction` makes of each element and those before it [as it is]
+  TopK,       // the numbers of the `shape` many largest, the largest first; of equals the first one [int32]
+  TakeAlong,  // by the numbers of elements, as numpy.take_along_axis; 0 for those that it does not have
   // These move elements of what a rank has.
   Transpose,   // two dimensions, `dims`, exchanged
   Reshape,     // the same elements in row-major order, of another `shape`
@@ -114,7 +118,7 @@ struct Operation {
   bool casts = false;                      // of Pointwise: `type.element` is given, not inferred
   ReduceOp reduction = ReduceOp::Sum;      // Sum, Min or Max
   std::vector<int> dims = {};              // dimensions, counted from 0, of the kinds that name one
-  TensorShape shape = {};                  // of Reshape, Narrow, ScatterRows, AllToAllV
+  TensorShape shape = {};                  // of TopK, Reshape, Narrow, ScatterRows, AllToAllV
   TensorLayout layout = {};                // of Slice, ReduceScatter, Reduce
   // Of AllReduce, ReduceScatter, Slice. World: among the ranks of the operand's layout. Group: among those of
   // each group, of a tensor of the world. Across (of AllReduce alone): of a tensor of all groups.
@@ -151,6 +155,7 @@ bool is_constant(OperationKind);    // RANK, GROUP, WORLD, a size
 bool is_given(OperationKind);       // an input, or a constant: nothing is done for it
 bool is_product(OperationKind);     // MatMul, Convolution
 bool is_reduction(OperationKind);   // of what a rank has: ReduceTensor, ReduceAlong
+bool goes_along(OperationKind);     // ScanAlong, TopK, TakeAlong
 
 // Elements of the whole tensor.
 std::int64_t elements(const TensorType&);

@@ -126,6 +126,21 @@ std::string StepPrinter::reduction(const Operation& op) const {
       op.operands[0], op.dims[0]);
 }
 
+std::string StepPrinter::along(const Operation& op) const {
+  for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
+  places_.require_together(op.name, op.name);
+  std::string function = "take_along", second;
+  if (op.kind == OperationKind::ScanAlong)
+    function = fmt::format("template scan_along<{}>", printed_combination(op.reduction));
+  if (op.kind == OperationKind::TopK) function = "top_k";
+  if (op.kind == OperationKind::TakeAlong) second = ", " + places_.first_of(op.operands[1]);
+  return fmt::format(
+      "    if (has_{0}.elements() > 0) device_.{1}({2}, {3}{4}, chorale::AlongSides(has_{5}, {6}), "
+      "has_{0}.own()[{6}]);\n",
+      op.name, function, places_.pointer(op.name), places_.first_of(op.operands[0]), second, op.operands[0],
+      op.dims[0]);
+}
+
 // Operations that move elements of what a rank has (exchange/rows.h).
 
 // All of them are local: layouts are such that a rank has what its part of the result needs. A rank without a

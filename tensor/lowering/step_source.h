@@ -48,7 +48,8 @@ class StepPrinter {
   // In rows_source.cpp: rows by themselves, and with a communication that hands them over.
   std::string rows(const Stage&);
   std::string rows(const Stage&, const Phase&, const std::string& progress);
-  std::string moved(const Operation&) const;      // in rows_source.cpp
+  std::string moved(const Operation&) const;  // in rows_source.cpp
+  std::string along(const Operation&) const;
   std::string reduction(const Operation&) const;  //
   std::string sum_of_scalars(const Stage&) const;
   std::string single(const Stage&, const std::string& progress);

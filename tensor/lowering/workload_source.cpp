@@ -208,6 +208,18 @@ class Checks {
                             to_string(op.shape[0])));
         break;
       }
+      case Kind::TopK: {
+        const Extent& from = type_of(op, 0).shape[op.dims[0]];
+        require(op, fmt::format("{} <= {}", printed_extent(op.shape[0]), printed_extent(from)),
+                fmt::format("{} must have {} elements", to_string(from), to_string(op.shape[0])));
+        break;
+      }
+      case Kind::TakeAlong: {
+        const TensorShape &from = type_of(op, 0).shape, &numbers = type_of(op, 1).shape;
+        for (int d = 0; d < static_cast<int>(from.size()); ++d)
+          if (d != op.dims[0]) equal(op, numbers[d], from[d]);
+        break;
+      }
       case Kind::Concat:
         concat(op);
         break;

@@ -36,7 +36,7 @@ bool moves_elements(OperationKind kind) {
 }
 bool can_be_sliced(OperationKind kind) {
   return kind == OperationKind::Pointwise || is_product(kind) || is_reduction(kind) || moves_elements(kind) ||
-         kind == OperationKind::Send;
+         goes_along(kind) || kind == OperationKind::Send;
 }
 
 class Reordering {
@@ -75,7 +75,8 @@ class Reordering {
     if (!can_be_sliced(old.kind))
       return InputError(
           where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
-          "Pointwise, ReduceTensor, ReduceAlong, MatMul, Convolution, Send, and what moves elements but "
+          "Pointwise, ReduceTensor, ReduceAlong, ScanAlong, TopK, TakeAlong, MatMul, Convolution, Send, and "
+          "what moves elements but "
           "ScatterRows "
           "can be sliced");
     if (!old.overlap.empty())

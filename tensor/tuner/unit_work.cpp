@@ -172,7 +172,8 @@ class WorkCount {
     if (reads_own_parts(operation.kind)) return held_elements(workload_, type, rank);
     if (operation.kind == Kind::Slice || held_elements(workload_, operation.type, rank) == 0)
       return held_elements(workload_, operation.type, rank);
-    if (operation.kind == Kind::Narrow || (operation.kind == Kind::GatherRows && k == 0))
+    if (operation.kind == Kind::Narrow ||
+        ((operation.kind == Kind::GatherRows || operation.kind == Kind::TakeAlong) && k == 0))
       return std::min(held_elements(workload_, type, rank), held_elements(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) return read_pointwise(workload_, operation.type, type, rank);
     if (operation.kind == Kind::MatMul && k == 1)
@@ -205,7 +206,7 @@ class WorkCount {
     double& plain = wide ? work.double_flops : work.flops;
     const auto made = static_cast<double>(held_elements(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) plain += made * arithmetic(operation.expression);
-    if (is_reduction(operation.kind))
+    if (is_reduction(operation.kind) || operation.kind == Kind::ScanAlong || operation.kind == Kind::TopK)
       plain += static_cast<double>(held_elements(workload_, named_.at(operation.operands[0])->type, rank));
     if (!is_product(operation.kind)) return;
     double& products = is_short_type(element) ? work.product_flops : plain;

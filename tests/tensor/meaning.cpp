@@ -388,6 +388,50 @@ double reduced_along(const Workload& workload, const MadeElement& made, const Op
   return sum;
 }
 
+TensorSides coordinates(const TensorSides& sides, std::int64_t element);
+std::int64_t element_at(const TensorSides& sides, const TensorSides& coordinates);
+
+// Up to the element, from the first one on.
+double scanned(const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const ElementType type = op.type.element == ElementType::Int32 ? op.type.element : ElementType::Float64;
+  TensorSides at = coordinates(*made.sides, made.element);
+  const std::int64_t last = at.at(op.dims.at(0));
+  double sum = neutral(op.type.element, op.reduction);
+  for (std::int64_t& k = at.at(op.dims.at(0)) = 0; k <= last; ++k)
+    sum = folded(type, op.reduction, sum, read(0, made.rank, element_at(*made.sides, at)));
+  return sum;
+}
+
+// By how many come before each: NaNs first, then the larger ones, of equals the first.
+double top_number(const MadeElement& made, const OperandReader& read) {
+  const int dim = made.op->dims.at(0);
+  TensorSides at = coordinates(*made.sides, made.element);
+  const std::int64_t wanted = at.at(dim);
+  std::vector<double> values;
+  for (std::int64_t& k = at.at(dim) = 0; k < made.operands[0].sides.at(dim); ++k)
+    values.push_back(read(0, made.rank, element_at(made.operands[0].sides, at)));
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    std::int64_t before = 0;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      const bool same = values[j] == values[k] || (std::isnan(values[j]) && std::isnan(values[k]));
+      const bool more = std::isnan(values[j]) ? !std::isnan(values[k]) : values[j] > values[k];
+      before += same ? j < k : more;
+    }
+    if (before == wanted) return static_cast<double>(k);
+  }
+  throw std::logic_error(made.op->name + " has fewer elements");
+}
+
+double taken(const MadeElement& made, const OperandReader& read) {
+  const int dim = made.op->dims.at(0);
+  TensorSides at = coordinates(*made.sides, made.element);
+  const double number = read(1, made.rank, made.element);
+  if (number < 0 || number >= static_cast<double>(made.operands[0].sides.at(dim))) return 0;
+  at.at(dim) = static_cast<std::int64_t>(number);
+  return read(0, made.rank, element_at(made.operands[0].sides, at));
+}
+
 // Row-major: the last dimension varies fastest.
 TensorSides coordinates(const TensorSides& sides, std::int64_t element) {
   TensorSides result(sides.size());
@@ -491,6 +535,12 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
       return scattered_rows(workload, made, read);
     case OperationKind::ReduceAlong:
       return reduced_along(workload, made, read);
+    case OperationKind::ScanAlong:
+      return scanned(made, read);
+    case OperationKind::TopK:
+      return top_number(made, read);
+    case OperationKind::TakeAlong:
+      return taken(made, read);
     case OperationKind::ReduceTensor:
     case OperationKind::Slice:
     case OperationKind::AllGather:

@@ -95,7 +95,7 @@ Operation random_operation(Random& random, const std::string& name, const std::v
   const int operands = operation.kind == Kind::Pointwise ? 1 + below(random, 3)
                        : operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
                                operation.kind == Kind::GatherRows || operation.kind == Kind::ScatterRows ||
-                               operation.kind == Kind::AllToAllV
+                               operation.kind == Kind::TakeAlong || operation.kind == Kind::AllToAllV
                            ? 2
                            : 1;
   // Often what was made last, so that there are chains; what is multiplied, often of those that fit.
@@ -183,6 +183,8 @@ Workload random_workload(Random& random) {
         .operands = {"whole"},
         .shape = {n, {.factor = 1, .sizes = {"N", "N"}, .value = n.value * n.value}}});
   keep({.kind = Kind::GatherRows, .name = "picked", .operands = {"whole", "numbers"}});
+  keep({.kind = Kind::TopK, .name = "top", .operands = {"whole"}, .dims = {below(random, 3)}, .shape = {{}}});
+  keep({.kind = Kind::TakeAlong, .name = "took", .operands = {"whole", "top"}, .dims = {0}});
   keep({.kind = Kind::ScatterRows, .name = "added", .operands = {"picked", "numbers"}, .shape = {n}});
   TensorType counts = input(ElementType::Int32, {{.factor = 6, .value = 6}}),
              rows = input(ElementType::Float32, {n, n});

@@ -55,6 +55,22 @@ TEST(Views, TakeRowsByTheirNumbers) {
               ElementsAre(0, 0, 0, 0, 0, 0, 3, 5, 7));
 }
 
+TEST(Along, AddUpFindTheLargestAndTakeThem) {
+  for (const char* layout : {"Replicated", "Sliced(0)", "Rooted(1)"}) {
+    EXPECT_THAT(result_of("ScanAlong(\"+\", x, 1)", layout), ElementsAre(0, 1, 3, 3, 7, 12)) << layout;
+    EXPECT_THAT(result_of("ScanAlong(\"max\", 3 - x, 1)", layout), ElementsAre(3, 3, 3, 0, 0, 0)) << layout;
+    EXPECT_THAT(result_of("TopK(x, 1, 2)", layout), ElementsAre(2, 1, 2, 1)) << layout;
+    EXPECT_THAT(result_of("TakeAlong(x, TopK(x, 1, 2), 1)", layout), ElementsAre(2, 1, 5, 4)) << layout;
+    // Of equals the first one; a sort is all of them.
+    EXPECT_THAT(result_of("TopK(Select(x == 4, 4, 1), 1, 3)", layout), ElementsAre(0, 1, 2, 1, 0, 2))
+        << layout;
+  }
+  EXPECT_THAT(result_of("AllReduce(\"max\", ReduceTensor(\"max\", ScanAlong(\"+\", x, 0)))", "Sliced(1)"),
+              ElementsAre(7));
+  EXPECT_THAT(result_of("TakeAlong(x, TopK(x, 0, 1) - 1, 0)", "Sliced(1)"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(result_of("TakeAlong(x, TopK(x, 0, 1) + 1, 0)", "Sliced(1)"), ElementsAre(0, 0, 0));
+}
+
 TEST(Views, AreRefusedWhereRanksDoNotHaveTheElements) {
   const auto refused = [](const std::string& statement, const std::string& layout) {
     return test::refusal_of([&] { result_of(statement, layout); }, "nothing");
@@ -71,6 +87,11 @@ TEST(Views, AreRefusedWhereRanksDoNotHaveTheElements) {
   EXPECT_THAT(refused("Concat(0, x, x)", "Sliced(0)"), HasSubstr("sliced along that dimension"));
   EXPECT_THAT(refused("GatherRows(x, x)", "Replicated"), HasSubstr("has the numbers of rows"));
   EXPECT_THAT(refused("GatherRows(x, i)", "Sliced(0)"), HasSubstr("no rank can compute its part"));
+  EXPECT_THAT(refused("ScanAlong(\"+\", x, 1)", "Sliced(1)"), HasSubstr("sliced along that dimension"));
+  EXPECT_THAT(refused("TopK(x, 1, 4)", "Local"), HasSubstr("4 of x (fp32[2, 3] Local) along dimension 1"));
+  EXPECT_THAT(refused("TakeAlong(x, x, 1)", "Local"), HasSubstr("Cast it to int32"));
+  EXPECT_THAT(refused("TakeAlong(x, TopK(Transpose(x, 0, 1), 1, 1), 1)", "Local"),
+              HasSubstr("differ in more than the length of dimension 1"));
   EXPECT_THAT(refused("ScatterRows(x, i, 3)", "Replicated"), HasSubstr("has not a row for each"));
 }
 

@@ -61,6 +61,35 @@ const std::vector<std::map<std::string, std::int64_t>> kRowSizes = {
     {{"N", 11}, {"M", 13}, {"K", 5}, {"L", 3000}},
     {{"N", 7}, {"M", 2999}, {"K", 3}, {"L", 5}}};
 
+// Cumulative sums, the largest and where they are, along each dimension, in slices, with equal elements.
+TEST(EmittedAlong, GivesWhatItMeans) {
+  const std::string text = R"(
+workload w
+ranks 3
+size N = 5, M = 7, K = 2
+Tensor x(fp32, [N, M], Sliced(0))
+Tensor i(int32, [N, M, K], Local)
+Tensor h(fp16, [N, M], Replicated)
+s = ScanAlong("+", x, 1)
+m = ScanAlong("min", i, 1)
+t = TopK(x, 1, K)
+v = TakeAlong(x, t, 1)
+n = TopK(i / 4, 0, K)
+w = TakeAlong(i, n - 1, 0)
+c = ScanAlong("+", h, 0)
+o = TopK(h, 1, M)
+sorted = TakeAlong(h, o, 1)
+return s, m, t, v, n, w, c, sorted
+)";
+  const auto sized = [&](const auto& sizes) { return parsed(text, "", sizes); };
+  for (const Carrier carrier : {Carrier::Threads, Carrier::Cuda}) {
+    const Emitted emitted(sized(std::map<std::string, std::int64_t>()), 1, false, carrier);
+    for (const auto& sizes : std::vector<std::map<std::string, std::int64_t>>{
+             {}, {{"N", 2}, {"M", 2}, {"K", 2}}, {{"N", 33}, {"M", 41}, {"K", 19}}})
+      EXPECT_EQ(emitted.difference(sized(sizes), 3, 1e-6, true), "");
+  }
+}
+
 TEST(EmittedRowSums, GiveWhatTheyMean) {
   const auto sized = [](const auto& sizes, const std::string& script) {
     return parsed(kRowSums, script, sizes);

@@ -112,7 +112,7 @@ const std::vector<std::map<std::string, std::int64_t>> kExperts = {
     {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 3}, {"C", 15}}, {{"T", 9}, {"H", 4}, {"F", 3}, {"E", 3}, {"C", 7}}};
 const std::string kFuseNorm =
     "fuse(k; h, y_1, y_2, y); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, s_k, y)";
-const std::string kFuseExperts = "fuse(places; before, place_1); fuse(gate; first_1, first, rest)";
+const std::string kFuseExperts = "fuse(places; place_2, place_3)";
 const std::string kFuseNorm8 =
     "fuse(k; h, y_1, y_2, y, scale_1, scale, q); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, "
     "s_k)";
