@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "codegen/epilogue_source.h"
@@ -51,6 +53,58 @@ std::string printed_driver(const WorkloadPlaces& places) {
       places.name(), sizes, visits, identifier(places.name()));
 }
 
+namespace {
+
+using ChunkList = std::vector<std::vector<int>>;  // block and piece of each
+
+// Of what each rank reads of its own input, or makes of its output, in each step: rank, step, the chunks.
+std::vector<JsonText> chunks_by_step(const std::map<std::pair<int, int>, ChunkList>& found) {
+  std::vector<JsonText> rows;
+  for (const auto& [key, chunks] : found)
+    rows.push_back(json_object("rank", key.first, "step", key.second, "chunks", chunks));
+  return rows;
+}
+
+// The order of chunks, and what each step waits for: a chunk of the input before the first step that sends or
+// adds it, and a chunk of the output behind the last step that writes it.
+JsonText printed_plan(const WorkloadPlaces& places, const Operation& op) {
+  const StepRows& rows = places.rows().at(op.name).steps;
+  const auto chunk = [&](bool own, int rank, int slot) {
+    return std::vector<int>{own ? rank : slot / rows.pieces, slot % rows.pieces};
+  };
+  std::map<std::pair<int, std::vector<int>>, int> first, last;  // by rank and chunk: the step
+  const auto see = [&](int step, int rank, int from_buffer, int from_slot, int to, int to_buffer,
+                       int to_slot) {
+    if (from_buffer == 0) first.try_emplace({rank, chunk(rows.own_input, rank, from_slot)}, step);
+    if (to_buffer == 1) last[{to, chunk(rows.own_output, to, to_slot)}] = step;
+  };
+  ChunkList messages;
+  for (const StepMessage& m : rows.messages) {
+    see(m.step, m.from, m.from_buffer, m.from_slot, m.to, m.to_buffer, m.to_slot);
+    messages.push_back({m.step, m.from, m.to, m.block, m.piece, m.from_buffer == 0});
+  }
+  for (const StepWork& w : rows.work)
+    see(w.step, w.rank, w.from_buffer, w.from_slot, w.rank, w.to_buffer, w.to_slot);
+  std::map<std::pair<int, int>, ChunkList> waits, arrivals;
+  for (const auto& [key, step] : first) waits[{key.first, step}].push_back(key.second);
+  for (const auto& [key, step] : last) arrivals[{key.first, step}].push_back(key.second);
+  return json_object("operation", op.name, "kind", to_string(op.kind), "ranks", places.peers(op), "dim",
+                     places.slicing(op).dim, "pieces", rows.pieces, "steps", rows.steps, "messages", messages,
+                     "waits", chunks_by_step(waits), "arrivals", chunks_by_step(arrivals));
+}
+
+std::vector<JsonText> printed_plans(const WorkloadPlaces& places) {
+  std::vector<JsonText> plans;
+  for (const Operation& op : places.workload().operations)
+    if (!op.overlap.empty() && places.rows().contains(op.name))
+      plans.push_back(json_object("overlap", op.overlap, "handed_over",
+                                  pieces_of(places.execution(), op.overlap), "communication",
+                                  printed_plan(places, op)));
+  return plans;
+}
+
+}  // namespace
+
 // What callers of the library need (exchange/library.h).
 // Of each tensor also where it is updated: by an input of that name, or by the output that has it as `in`.
 std::string printed_description(const WorkloadPlaces& places) {
@@ -72,7 +126,7 @@ std::string printed_description(const WorkloadPlaces& places) {
   }
   return json_file("name", workload.name, "ranks", workload.ranks, "groups", workload.groups, "sizes", sizes,
                    "outputs", workload.outputs, "execution", JsonText{to_json(places.execution())}, "tensors",
-                   tensors);
+                   tensors, "overlaps", printed_plans(places));
 }
 
 namespace {

@@ -117,6 +117,27 @@ for machine in ("ring:4", "line:4"):
     run("make", "-s", "-C", machine, "threads", f"CXX={QUICK['CXX']}")
     assert "replicas differ" not in run(f"{machine}/across_threads", "--runs", "1")
 
+# Plans of overlaps for kernels of others are read, and a change that breaks one is found.
+run(chorale, "compile", examples / "self_attention.chorale", "--machine", "ring:4", "--target", "threads", "-o", "planned",
+    "--apply", "split(sum, rs); reorder(sum; out); fuse(all; rs, s_out, out); overlap(ol; layer, all)")
+reader = {"PYTHONPATH": str(examples.parent / "python")}
+file = work / "planned/self_attention.json"
+said = run(sys.executable, "-m", "chorale.overlap_plans", file, env=reader)
+assert "ol: rs, ReduceScatter in " in said and "ol: out, AllGather" in said, said
+whole = file.read_text()
+plan = json.loads(whole)["overlaps"][0]["communication"]
+assert plan["kind"] == "ReduceScatter" and {chunk for wait in plan["waits"] if wait["rank"] == 0 for chunk in map(tuple, wait["chunks"])} >= {
+    (block, piece) for block in range(4) for piece in range(plan["pieces"])}, plan
+late = max(wait["step"] for wait in plan["waits"] if wait["rank"] == 0)
+for broken in (lambda plan: plan["waits"][0].update(step=late + 9), lambda plan: plan["waits"].pop(0), lambda plan: plan["messages"].reverse(),
+               lambda plan: plan["messages"][0].__setitem__(2, plan["messages"][0][1]), lambda plan: plan["waits"].append(plan["waits"][0]),
+               lambda plan: plan["arrivals"][0].update(rank=4), lambda plan: plan.pop("steps")):
+    changed = json.loads(whole)
+    broken(changed["overlaps"][0]["communication"])
+    (work / "broken.json").write_text(json.dumps(changed))
+    said = run(sys.executable, "-m", "chorale.overlap_plans", "broken.json", env=reader, code=2)
+    assert said.count("\n") == 1 and "broken.json: " in said, said
+
 assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)
 
 # Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run
