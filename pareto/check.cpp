@@ -27,6 +27,7 @@
 #include "bounds/check.h"
 #include "bounds/cut_sum.h"
 #include "construct/baselines/classic.h"
+#include "ir/agreement.h"
 #include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -374,6 +375,9 @@ class Checker {
     const bool all_rounds = claim.rounds == kNoSchedule;
     if (result_.topology.underlay)
       return fail(at, Kind::Claim, "a refutation proves nothing about routes that were not chosen");
+    if (collective.combining && adds_once(collective))
+      return fail(at, Kind::Claim,
+                  "a refutation proves nothing about sums of contributions that are relayed");
     // Refuted is one round less, and the budget of a formula has at least one.
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
       return fail(at, Kind::Claim, "a refutation is of a number of steps and rounds");

@@ -23,6 +23,7 @@
 
 #include "bounds/lower_bounds.h"
 #include "construct/more_steps.h"
+#include "ir/agreement.h"
 #include "ir/work.h"
 #include "pareto/instance_solver.h"
 #include "pareto/optimality.h"
@@ -262,8 +263,9 @@ class ChunkSearch {
   bool answered(const std::string& what, bool keep, const Question& question) {
     if (over()) return false;
     // Formulas are about links, and what they refute of these implies nothing about paths that were not
-    // chosen.
-    if (topology_.underlay) {
+    // chosen. A rank that contributes relays no contribution there, which sums that are made at once may
+    // need.
+    if (topology_.underlay || (collective_.combining && adds_once(collective_))) {
       result_.given_up.insert(Stopped::NotExpressible);
       last_ = Verdict::Unknown;
       return false;

@@ -51,6 +51,22 @@ TEST(SearchFrontier, AFixedOrderLeavesOutWhatAddsOtherwise) {
   EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
 }
 
+// On a ring contributions would have to be relayed, of which no refutation speaks: an Alltoall and an
+// Allgather take (2 + 3/2) / 4 rounds per chunk, gathering whole vectors 3/2.
+TEST(SearchFrontier, SumsThatAreMadeAtOnceAreProvenByBoundsAlone) {
+  for (const auto& [machine, complete] : {std::pair("ring:4", false), {"full:4", true}}) {
+    Collective once = make_collective("allreduce", 4, 1);
+    once.order = parse_sum_order("once", 4, "here");
+    const Result result = search_frontier(named_topology(machine), once, {.max_chunks = 2});
+    EXPECT_FALSE(result.points.empty());
+    EXPECT_EQ(result.complete, complete) << machine;
+    EXPECT_EQ(result.stopped, complete ? Stopped::No : Stopped::NotExpressible) << machine;
+    for (const Claim& claim : result.claims)
+      EXPECT_NE(claim.certificate.kind, Certificate::Kind::Refutation) << machine;
+    EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
+  }
+}
+
 // Cai et al. 2021, table 4: latency-optimal in 2 steps, bandwidth-optimal at 7/6 rounds per chunk.
 TEST(SearchFrontier, Dgx1Allgather) {
   const Result result = search("dgx1", "allgather", {.max_chunks = 6});
