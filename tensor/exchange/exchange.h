@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,13 @@ class ExchangePlan {
   }
 
  protected:
+  // Refuses tables whose sums are rounded once, for exchanges that round after each addition.
+  void round_each(bool is_short) const {
+    if (is_short && tables_.adds_once)
+      throw std::invalid_argument(
+          "sums of 16-bit floats are to be rounded once, which GPUs do not do: compile with another --order");
+  }
+
   void plan() {
     for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
       longest_ = std::max(longest_, index(static_cast<int>(b), 1) - index(static_cast<int>(b), 0));

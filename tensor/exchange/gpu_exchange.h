@@ -25,7 +25,9 @@ class GpuExchange : public ExchangePlan {
 
   template <typename... Rest>
   GpuExchange(const StepTables& tables, Rest&&... rest)
-      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {
+    round_each(is_short<T>);
+  }
 
   template <typename Loop = NoLoop>
   ExchangePhase<T, op, Loop> phase(const BufferView<T>& input, const BufferView<T>& output,

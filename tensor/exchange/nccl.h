@@ -77,7 +77,9 @@ class StreamExchange : public ExchangePlan {
 
   template <typename... Rest>
   StreamExchange(const StepTables& tables, Rest&&... rest)
-      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {
+    round_each(is_short<T>);
+  }
 
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
   void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
