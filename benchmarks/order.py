@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The price of agreement and of a fixed order: AllReduce frontiers of nine machines, in three orders of their
-sums.
+"""The price of agreement, of fixed orders and of one rounding: AllReduce frontiers of ten machines, in five orders of
+their sums.
 
     benchmarks/order.py build/release/bin/chorale [--max-chunks C] [--conflicts N] [--seconds S]
 
-A cell is "steps: rounds per chunk" of each point, with * where it is proven; the last line of a machine
-reports which tree was fixed.
+A cell is "steps: rounds per chunk" of each point, with * where it is proven; then the fewest rounds per chunk of the
+order over the fewest of the free one. The line below "fixed" reports which tree was fixed.
 """
 import argparse
 import json
@@ -14,8 +14,10 @@ import pathlib
 import subprocess
 import tempfile
 
-MACHINES = ("ring:6", "ring:8", "line:8", "full:8", "dgx1", "hypercube:3", "mesh:2x4", "torus:3x3", "dgx-a100:2 --line-rates")
-ORDERS = (("free", ["--allow-disagreement"]), ("agreed", []), ("fixed", ["--order", "fixed"]))
+MACHINES = ("ring:6", "ring:8", "line:8", "full:8", "dgx1", "hypercube:3", "mesh:2x4", "torus:3x3", "dgx-h100:1 --switches-forward-only",
+            "dgx-a100:2 --line-rates")
+ORDERS = (("free", ["--allow-disagreement"]), ("agreed", []), ("fixed", ["--order", "fixed"]),
+          ("by-index", ["--order", "by-index"]), ("once", ["--sum", "once"]))
 
 
 def points(result):
@@ -35,6 +37,7 @@ def main():
     print(f"AllReduce, --max-chunks {options.max_chunks} --conflicts {options.conflicts} --time-limit {options.seconds}s; "
           "steps: rounds per chunk, * proven")
     for machine in MACHINES:
+        free = None
         for order, words in ORDERS:
             with tempfile.NamedTemporaryFile(suffix=".json") as file:
                 done = subprocess.run([options.chorale, "frontier", *machine.split(), "allreduce", *words, "--max-chunks", str(options.max_chunks),
@@ -43,9 +46,11 @@ def main():
                 if done.returncode not in (0, 3):
                     raise SystemExit(f"{machine}, {order}: exit code {done.returncode}")
                 result = json.load(open(file.name))
-            print(f"{machine:12} {order:7} {points(result)}{'' if result['complete'] else '  (not complete)'}", flush=True)
+            least = min(p["rounds"] / p["chunks"] for p in result["points"])
+            free = free or least
+            print(f"{machine:12} {order:8} {points(result)}{'' if result['complete'] else '  (not complete)'}; x {least / free:.3f}", flush=True)
             if order == "fixed":
-                print(f"{'':12} {'':7} along {result['collective']['order']}")
+                print(f"{'':12} {'':8} along {result['collective']['order']}")
 
 
 if __name__ == "__main__":
