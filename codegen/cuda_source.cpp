@@ -110,7 +110,9 @@ std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
   if (const auto fault = without_cuda_programs(collective)) throw InputError(program->name, *fault);
   std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, bus_factor)},
                                   {"in_place.h", algorithm_header(collective, *in_place, bus_factor)}};
-  for (const EmbeddedFile& file : cuda_files()) files.push_back({file.path, file.contents});
+  for (const EmbeddedFile& file : cuda_files())
+    if (collective.kind == CollectiveKind::AllReduce || file.path != std::string_view("custom_allreduce.cu"))
+      files.push_back({file.path, file.contents});
   return files;
 }
 
@@ -202,6 +204,8 @@ constexpr const char* kMakefile =
 #   make -f all_sizes.mk cpu      virtual ranks on threads of the CPU; then ./all_sizes_cpu -b 1K -e 64M
 #   make -f all_sizes.mk gpu      virtual ranks on one GPU; then ./all_sizes_gpu
 #   make -f all_sizes.mk peers    one process a GPU: a program per algorithm, peers_0_gpu and so on
+#   make -f all_sizes.mk hook     an AllReduce for vLLM and SGLang: a library per algorithm; sizes.txt has which is for
+#                                 a size
 #   make -f all_sizes.mk multimem the same where a switch adds and copies: multimem_0_gpu and so on
 ALGORITHMS = @NUMBERS@
 @SETTINGS@# Algorithms have the same names, so a library shows its main function alone.
@@ -212,6 +216,7 @@ cpu: all_sizes_cpu $(ALGORITHMS:%=algorithm_%_cpu.so)
 gpu: all_sizes_gpu $(ALGORITHMS:%=algorithm_%_gpu.so)
 peers: $(ALGORITHMS:%=peers_%_gpu)
 multimem: $(ALGORITHMS:%=multimem_%_gpu)
+hook: $(ALGORITHMS:%=custom_allreduce_%.so)
 
 all_sizes_%: all_sizes.cpp options.h
 	$(CXX) -O2 -std=c++20 -Wall -Wextra -I. -DSUFFIX='"$*"' $< -o $@ -ldl -pthread
@@ -221,10 +226,12 @@ algorithm_%_gpu.so: virtual_ranks.cu $(HEADERS)
 	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Xcompiler -fPIC,-fvisibility=hidden -shared -Ialgorithm_$* -I. $(DEFINES) $(MAIN) $< -o $@
 peers_%_gpu: peers.cu $(HEADERS)
 	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Ialgorithm_$* -I. $(DEFINES) $(MPI_INCLUDE) $< -o $@ -lnccl $(MPI_LINK)
+custom_allreduce_%.so: custom_allreduce.cu $(HEADERS)
+	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Xcompiler -fPIC -shared -Ialgorithm_$* -I. $(DEFINES) $< -o $@
 multimem_%_gpu: peers.cu $(HEADERS)
 	$(NVCC) -O3 -std=c++20 -fmad=false $(GENCODE) -Ialgorithm_$* -I. -DMULTIMEM $(DEFINES) $(MPI_INCLUDE) $< -o $@ -lnccl $(MPI_LINK)
 
-.PHONY: cpu gpu peers multimem
+.PHONY: cpu gpu peers multimem hook
 )";
 
 // Texts have braces and percent signs of their own, so marks between @ are replaced, once each.
@@ -249,12 +256,13 @@ bool is_table(const std::string& path) {
 std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
   std::vector<NamedText> files;
   std::set<std::string> there;
-  std::string ranges, numbers, settings;
+  std::string ranges, numbers, settings, sizes;
   for (std::size_t k = 0; k < sized.size(); ++k) {
     const std::string number = std::to_string(k);
     numbers += (numbers.empty() ? "" : " ") + number;
-    ranges += fmt::format("    {{{}, {}}},\n", number,
-                          std::isinf(sized[k].up_to) ? "-1" : fmt::format("{:.0f}", sized[k].up_to));
+    const std::string up_to = std::isinf(sized[k].up_to) ? "-1" : fmt::format("{:.0f}", sized[k].up_to);
+    ranges += fmt::format("    {{{}, {}}},\n", number, up_to);
+    sizes += fmt::format("{} {}\n", number, up_to);
     for (const NamedText& file : sized[k].files) {
       if (is_table(file.path))
         files.push_back({"algorithm_" + number + "/" + file.path, file.text});
@@ -264,6 +272,7 @@ std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
         files.push_back(file);
     }
   }
+  files.push_back({"sizes.txt", sizes});
   files.push_back({"all_sizes.cpp", filled(kChooser, "@RANGES@", ranges)});
   files.push_back({"all_sizes.mk", filled(filled(kMakefile, "@NUMBERS@", numbers), "@SETTINGS@", settings)});
   return files;

@@ -33,6 +33,7 @@ python_test(preload.nccl SCRIPT nccl/preload LEAKS $<TARGET_FILE:chorale> $<TARG
 python_test(nccl.emit LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
 python_test(nccl.switch_instructions ${PROJECT_SOURCE_DIR})
 python_test(nccl.peers LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
+python_test(nccl.custom_allreduce $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
 # Parts of the machine fail while a program runs.
 add_library(shimmed_nccl SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp)
 target_link_libraries(shimmed_nccl PRIVATE shimmed_nccl_collectives chorale_warnings)

@@ -53,6 +53,10 @@ enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
 enum cudaMemAllocationType { cudaMemAllocationTypePinned = 1 };
 enum cudaMemLocationType { cudaMemLocationTypeDevice = 1 };
 enum cudaMemAccessFlags { cudaMemAccessFlagsProtReadWrite = 3 };
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 
 using cudaStream_t = struct CUstream_st*;
@@ -143,6 +147,10 @@ cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr);
 cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
+
+// Ranks are threads of one process: a handle is an address.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*);
+cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned flags);
 
 cudaError_t shim_malloc(void**, std::size_t bytes);
 cudaError_t shim_malloc_async(void**, std::size_t bytes, cudaStream_t);

@@ -258,6 +258,16 @@ cudaError_t cudaFree(void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  *handle = {};
+  std::memcpy(handle->reserved, &memory, sizeof memory);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned) {
+  if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
+  std::memcpy(at, handle.reserved, sizeof *at);
+  return *at == nullptr ? failed(cudaErrorInvalidValue) : cudaSuccess;
+}
 cudaError_t cudaMallocHost(void** at, std::size_t bytes) {
   return shim_malloc(at, bytes);
 }
