@@ -28,6 +28,7 @@
 #include "ir/row_named.h"
 #include "ir/words.h"
 #include "topology/hardware/facts.h"
+#include "topology/hardware/peer_access.h"
 
 namespace chorale {
 namespace {
@@ -519,7 +520,8 @@ std::optional<NamedShape> shape_named(std::string name) {
   std::optional<NamedShape> best;  // the longest name: "gb200" has "b200"
   for (const GpuFacts& gpu : gpu_table()) {
     std::string each = gpu.name;
-    std::ranges::transform(each, each.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::ranges::transform(each, each.begin(),
+                           [](unsigned char c) { return c == ' ' ? '-' : std::tolower(c); });
     if (name.find(each) != std::string::npos && (!best || each.size() > std::string(best->gpu).size()))
       best = NamedShape{.gpu = gpu.name};
   }
@@ -561,6 +563,14 @@ std::optional<LibraryMachine> library_machine(const Topology& topology) {
                          .nodes = static_cast<int>(nodes.size()),
                          .network = shape->network};
   if (shape->is_mesh) machine.joined = Joined::Mesh;
+  // Islands are no nodes, and PCI is all that there is, whatever links such a GPU has elsewhere.
+  if (const PciFacts* const pci = pci_between_gpus(topology)) {
+    machine.gpus = topology.ranks;
+    machine.nodes = 1;
+    machine.joined = Joined::Pci;
+    machine.pci = pci->generation;
+    return machine;
+  }
   if (nodes.size() > 1) {
     double gbs = std::numeric_limits<double>::infinity();  // of the node with the least
     for (const std::vector<Rank>& node : nodes) gbs = std::min(gbs, gbs_out_of(topology, node));

@@ -90,7 +90,9 @@ constexpr SocketFacts kSocketRows[] = {
 // What a call costs: NCCL's base latency of ring and tree with LL, 6.6 us, in which a100-1n-ar-howto, the
 // table of the least time, leaves 0.8 us a step. RTX: fit on rtx4070tis-2gpu-ar-nop2p, 6.2 us with two steps
 // of 1 us. AMD: fit on mi250x-16gcd-ar-small together with the step. CPUs are those of NVIDIA's DGX of the
-// generation, of g4dn, g5 and g6e of Amazon, and else AMD's. Columns: name, family, sm, gcn,
+// generation, of g4dn, g5 and g6e of Amazon, and else AMD's; of A800 and RTX PRO 6000 those whose rate is
+// nearest to what kernels move between CPUs by the slopes of their times: 8.9 GB/s in vllm pull 50941, 26 and
+// 52 in b12x pull 139. Columns: name, family, sm, gcn,
 // link, links of a GPU, generation of PCI, Gb/s of NICs for a GPU, CPU, switch, call.
 constexpr const char* kNvidiaCall = "links: datasheet; call: NCCL, tuning.cc, ring with LL";
 constexpr const char* kRtxCall = "links: datasheet; call: fit on rtx4070tis-2gpu-ar-nop2p";
@@ -100,7 +102,7 @@ constexpr GpuFacts kGpus[] = {
     {"V100", "Volta", 70, "", "NVLink 2", 6, 3, 100, kSkylake, "", 6.6, kNvidiaCall},
     {"T4", "Turing", 75, "", "", 0, 3, 100, kSkylake, "", 6.6, kNvidiaCall},
     {"A100", "Ampere", 80, "", "NVLink 3", 12, 4, 200, kAmd, "", 6.6, kNvidiaCall},
-    {"A800", "Ampere", 80, "", "NVLink 3", 8, 4, 200, kAmd, "", 6.6, kNvidiaCall},
+    {"A800", "Ampere", 80, "", "NVLink 3", 8, 4, 200, kSkylake, "", 6.6, kNvidiaCall},
     {"RTX A6000", "Ampere", 86, "", "NVLink 3 bridge", 4, 4, 100, kAmd, "", 4.2, kRtxCall},
     {"RTX 3090", "Ampere", 86, "", "NVLink 3 bridge", 4, 4, 100, kAmd, "", 4.2, kRtxCall},
     {"A10G", "Ampere", 86, "", "", 0, 4, 100, kAmd, "", 4.2, kRtxCall},
@@ -115,7 +117,7 @@ constexpr GpuFacts kGpus[] = {
     {"B300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, kEmerald, "NVSwitch 4", 6.6, kNvidiaCall},
     {"GB300", "Blackwell", 103, "", "NVLink 5", 18, 6, 800, kArm, "NVSwitch 4", 6.6, kNvidiaCall},
     {"Rubin", "Rubin", 107, "", "NVLink 6", 36, 6, 1600, kArm, "NVSwitch 4", 6.6, kNvidiaCall},
-    {"RTX PRO 6000", "Blackwell", 120, "", "", 0, 5, 400, kAmd, "", 4.2, kRtxCall},
+    {"RTX PRO 6000", "Blackwell", 120, "", "", 0, 5, 400, kEmerald, "", 4.2, kRtxCall},
     {"RTX 5090", "Blackwell", 120, "", "", 0, 5, 400, kAmd, "", 4.2, kRtxCall},
     {"GB10", "Blackwell", 121, "", "", 0, 5, 200, kArm, "", 6.6, kNvidiaCall},
     {"MI50", "GCN 5", 0, "gfx906", "xGMI 2", 2, 4, 100, kAmd, "", 9.6, kAmdCall},
