@@ -2,10 +2,16 @@
 """Libraries that are ready for failures.
 
 usage: benchmarks/failures.py build  [--chorale build/release/bin/chorale] [--seconds 12] [--jobs 2] [MACHINE ...]
+       benchmarks/failures.py slow   [--chorale build/release/bin/chorale]
        benchmarks/failures.py switch [--library build/release/lib/libchorale-mpi-preload.so] [--bytes 65536]
 
 build: AllReduce on each machine and after each single failure, --seconds for each question: seconds in all, those of
        the processors, the least share of a bound that an answer reaches, and the table of 'chorale library failures'.
+slow:  AllReduce of 1 GiB on p ranks at a switch, one of which has kept a part r of its rate: the answer and its bound beside
+       the closed bound of that case, all over a ring's time without the failure, 2 (p - 1) / p of the vector. Closed: the
+       slow rank receives a vector, 1 / r, and with each rank as a group of its own 2 (p - 1) vectors leave ranks whose rates
+       sum to p - 1 + r. OptCC (arXiv:2606.01680) is of this case, and states an overhead of O(1/p) where r is at least 1/2,
+       which follows from this bound; its own formula is not compared. r = 0: the rank is lost, and p - 1 are left.
 switch: needs root (benchmarks/fabric): a ring of 8 of network namespaces under load, a process of mpi4py per rank,
         preloaded. The link 0-1 is cut, the routes over it are changed, and the file of CHORALE_FAILED names it; the
         time from there to the end of the first AllReduce that uses the algorithms without the link, and the times of
@@ -75,6 +81,21 @@ def build(options, folder):
         print(f"{machine}: {took:.0f} s, {cpu:.0f} s of processors; {said.strip()}; "
               f"{min(shares):.1%} to {max(shares):.1%} of the bound, {statistics.median(shares):.1%} in the median")
         print(run(options.chorale, "library", "failures", folder / "ready.db"), flush=True)
+    return 0
+
+
+def slow(options, folder):
+    print(f"{'p':>3} {'r':>6} {'closed bound':>13} {'bound':>7} {'found':>7}   over a ring without a failure, whose rank is slow: 1 / r")
+    for p in (4, 8, 16):
+        links = [{"src": n, "dst": p, "both_ways": True} for n in range(p)]
+        (folder / "star.json").write_text(json.dumps({"topology": "star", "ranks": p, "switches": 1, "links": links}))
+        for r in (0.875, 0.75, 0.5, 0.25, 0):
+            change = ["--degrade", f"0-switch0={r}"] if r else ["--without-rank", 0]
+            run(options.chorale, "optimize", folder / "star.json", "allreduce", "--sizes", "1G", "--json", folder / "slow.json", *change, codes=(0, 3))
+            row = json.loads((folder / "slow.json").read_text())["rows"][0]
+            closed = max(1 / r, 2 * (p - 1) / (p - 1 + r)) if r else 2 * (p - 2) / (p - 1)
+            ring, vector = 2 * (p - 1) / p, (1 << 30) / 25e3
+            print(f"{p:3} {r:6} {closed / ring:13.3f} {row['bound_us'] / vector / ring:7.3f} {row['us'] / vector / ring:7.3f}", flush=True)
     return 0
 
 
@@ -149,7 +170,7 @@ def switch(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["build", "switch"])
+    parser.add_argument("mode", choices=["build", "slow", "switch"])
     parser.add_argument("--chorale", default=ROOT / "build/release/bin/chorale", type=pathlib.Path)
     parser.add_argument("--library", default=ROOT / "build/release/lib/libchorale-mpi-preload.so", type=pathlib.Path)
     parser.add_argument("--seconds", default=12, type=int)
@@ -159,7 +180,7 @@ def main():
     options = parser.parse_args()
     options.chorale, options.library = options.chorale.resolve(), options.library.resolve()
     with tempfile.TemporaryDirectory(prefix="chorale_failures_") as folder:
-        return {"build": build, "switch": switch}[options.mode](options, pathlib.Path(folder))
+        return {"build": build, "slow": slow, "switch": switch}[options.mode](options, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

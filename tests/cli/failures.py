@@ -29,6 +29,16 @@ def best_rate(*arguments):
     return min(Fraction(point["rounds"], point["chunks"]) for point in json.loads((work / "f.json").read_text())["points"])
 
 
+# One slow rank of p at a switch: the bound is the closed one, of the slow rank's port or of single ranks, whichever is larger;
+# and what is found is not below it.
+for ranks, part in [(4, 0.75), (4, 0.25), (6, 0.5), (9, 0.875)]:
+    (work / "star.json").write_text(json.dumps({"topology": "star", "ranks": ranks, "switches": 1,
+                                                "links": [{"src": n, "dst": ranks, "both_ways": True} for n in range(ranks)]}))
+    run_chorale("optimize", "star.json", "allreduce", "--sizes", "1G", "--effort", 2, "--degrade", f"0-switch0={part}", "--json", "slow.json", "-q", code=(0, 3))
+    (row,) = json.loads((work / "slow.json").read_text())["rows"]
+    closed = max(1 / part, 2 * (ranks - 1) / (ranks - 1 + part)) * (1 << 30) / 25e3
+    assert abs(row["bound_us"] / closed - 1) < 1e-3 and row["us"] >= closed * 0.999, (ranks, part, row, closed)
+
 # A ring: 4 cables, 4 ranks, an orbit each. A line of 4 ranks is left, or of 3.
 text, rows = built(["ring:4"], ["allgather"])
 assert {(row["failure"], row["alike"]) for row in rows} == {("link 0-1", 4), ("rank 0", 4)}, rows
