@@ -268,10 +268,10 @@ bool sums_are_alike(const Topology& topology, const Collective& collective, cons
   return true;
 }
 
-// A tree of one inner node.
+// A tree of one inner node. Of two ranks every order is that, and each sum is rounded once in any case.
 bool adds_once(const Collective& collective) {
   const CombinationTree& tree = collective.order.tree;
-  return adds(collective) && collective.order.kind == SumOrder::Kind::Fixed &&
+  return adds(collective) && collective.order.kind == SumOrder::Kind::Fixed && tree.leaves > 2 &&
          std::ssize(tree.parent) <= tree.leaves + 1;
 }
 

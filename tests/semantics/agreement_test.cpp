@@ -104,6 +104,9 @@ TEST(Agreement, OfSumsThatAreMadeAtOnceNoPartTravels) {
   EXPECT_EQ(faults[0].kind, Fault::Kind::Order);
   EXPECT_EQ(faults[0].words,
             "chunk 0: step 1: rank 0 adds up {0 1}, which is not a node of the tree (0 1 2 3)");
+  EXPECT_TRUE(adds_once(allreduce(4, "once")));
+  EXPECT_FALSE(adds_once(allreduce(4, "(0 1 2 3)")));
+  EXPECT_FALSE(adds_once(allreduce(2, "(0 1)")));  // nothing is asked of executors and targets
 }
 
 // One-shot: every rank adds from the left, in the order of ranks, whatever it holds itself.
