@@ -406,6 +406,15 @@ for number, case in enumerate((("dgx1", "allreduce", "--sizes", "64K", "--effort
     for found in work.glob(f"fixed{number}/**/result.json"):
         assert "problem" not in run("check", found, "--conflicts", "0", code=(0, 3)).stdout
 
+# -- sums of one rounding ------------------------------------------------------------------------------------
+for number, (case, kind) in enumerate(((("full:4", "allreduce"), "allreduce"), (("ring:4", "reducescatter"), "reducescatter_once"), (("ring:4", "reduce"), "reduce_once"))):
+    run("optimize", *case, "--sum", "once", "--sizes", "1K,16M", "--effort", 1, "-o", f"once{number}")
+    found = work / f"once{number}/result.json"
+    asked = json.loads(found.read_text())["collective"]
+    assert asked["order"] == "once" and asked["collective"] == kind, asked
+    assert "problem" not in run("check", found, "--conflicts", "0", code=(0, 3)).stdout
+    assert "every element is right" in run("run", found, "--type", "bfloat16", "--bytes", "100").stdout
+
 # -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
 refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "files of other tools"])

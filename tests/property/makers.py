@@ -103,7 +103,7 @@ def sums(rng):
     case = tiny(rng) if small else any_size(rng)
     while not (case["collective"]["combining"] if isinstance(case["collective"], dict) else case["collective"] in SUMS):
         case["collective"], case["root"] = random_input.collective(rng, random_input.ranks_of(case["machine"]), tiny=small) if flip(rng, 0.4) else (rng.choice(SUMS), 0)
-    order = rng.choice(["fixed", "fixed", "tree", "tree", "free", "agreed"])
+    order = rng.choice(["fixed", "by-index", "tree", "tree", "free", "agreed"])
     if order == "tree":
         order = random_input.tree(rng, range(random_input.ranks_of(case["machine"])))
     return {**case, "small": small, "more": ["--allow-disagreement"] if order == "free" else ["--order", order]}

@@ -188,7 +188,8 @@ class Chunks:
     def fixed(self):
         """The sums that a fixed order lets anybody make, as sets of ranks; None: the order is not fixed."""
         if self.order == "once":
-            return [frozenset().union(*(pre for pre, _ in self.list))]
+            every = frozenset().union(*(pre for pre, _ in self.list))
+            return [every, *(frozenset([n]) for n in every)]
         return None if self.order in ("agreed", "free") else nodes_of(self.order)
 
     def order_words(self):
@@ -348,7 +349,12 @@ def schedule_faults(machine, chunks, schedule):
                 values = {n: frozenset().union(*made_of[c][n]) for n in {copies.get((c, dst), dst), *sources} if made_of[c][n]}
                 if max(stated[c, dst], key=len) != set(values):
                     raise Fault(f"step {s}: a sum of other values than those at rank {dst}")
-                both |= {frozenset().union(*(values[n] for n in node)) for node in stated[c, dst]}
+                if chunks.order == "once":  # one addition, from the left in the order of the ranks
+                    ranks = sorted(values)
+                    if any(set(node) != set(ranks[:len(node)]) for node in stated[c, dst] if len(node) > 1):
+                        raise Fault(f"step {s}: rank {dst} adds {sorted(map(sorted, stated[c, dst]))}")
+                else:
+                    both |= {frozenset().union(*(values[n] for n in node)) for node in stated[c, dst]}
         for (c, dst), both in parts.items():
             made_of[c][dst] = both
         for (c, dst), sources in adds.items():
