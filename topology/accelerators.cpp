@@ -31,7 +31,8 @@ struct Nodes {
 
 // Sources, in the order of the rows:
 // DGX H100 user guide: 8 H100, eight ConnectX-7 of 400 Gb/s.
-// DGX B200 datasheet: 8 B200, eight ConnectX-7 of 400 Gb/s.
+// DGX B200 datasheet: 8 B200, eight ConnectX-7 of 400 Gb/s. DGX B300 datasheet: 8 B300, eight ConnectX-8 of
+//   800 Gb/s.
 // GB200 NVL72 datasheet: 72 GPUs in one NVLink domain; DGX GB200 user guide: four ConnectX-7 of 400 Gb/s per
 //   tray of four GPUs. GB300 NVL72 datasheet: the same with ConnectX-8 of 800 Gb/s.
 // EC2 P5 page: p5.48xlarge has 8 H100 and 3,200 Gb/s of EFA; p5en.48xlarge has H200 with the same. Azure's
@@ -44,6 +45,8 @@ constexpr std::array kNodes = {
           "NVIDIA DGX H100: 8 GPUs a node on an NVSwitch, a NIC of 400 Gb/s per GPU on its rail"},
     Nodes{"b200", "B200", 8, true, "InfiniBand", true,
           "NVIDIA DGX B200: 8 GPUs a node on an NVSwitch, a NIC of 400 Gb/s per GPU on its rail"},
+    Nodes{"b300", "B300", 8, true, "InfiniBand", true,
+          "NVIDIA DGX B300: 8 GPUs a node on an NVSwitch, a NIC of 800 Gb/s per GPU on its rail"},
     Nodes{"gb200-nvl72", "GB200", 72, true, "InfiniBand", true,
           "NVIDIA GB200 NVL72: racks of 72 GPUs on NVLink switches, a NIC of 400 Gb/s per GPU on its rail"},
     Nodes{"gb300-nvl72", "GB300", 72, true, "InfiniBand", true,

@@ -41,12 +41,13 @@ TEST(Accelerators, RatesAreThoseOfTheirMakers) {
   constexpr double kNic = 0.975, kHopper = 20.6 / 25, kBlackwell = 40.1 / 50, kAmpere = 0.8;
   for (const Known& known :
        {Known{"dgx-h100:2", 16, 450, 50, kHopper, kNic}, Known{"b200:2", 16, 900, 50, kBlackwell, kNic},
-        Known{"gb200-nvl72", 72, 900, 0, kBlackwell}, Known{"gb200-nvl72:2", 144, 900, 50, kBlackwell, kNic},
-        Known{"p5:2", 16, 450, 50, kHopper, kNic}, Known{"p5en:3", 24, 450, 50, kHopper, kNic},
-        Known{"nd-h100-v5:2", 16, 450, 50, kHopper, kNic}, Known{"nd-a100-v4:2", 16, 300, 25, kAmpere, kNic},
-        Known{"hgx-2", 16, 150, 0, 0.88}, Known{"mi300x:2", 16, 7 * 64, 50, 0.75, kNic},
-        Known{"mi355x:2", 16, 7 * 76.8, 50, 58.5 / 76.8, kNic}, Known{"mi300x", 8, 7 * 64, 0, 0.75},
-        Known{"tpu:4x4x4", 64, 300, 0}, Known{"trn2", 16, 512, 0}, Known{"trn2:4", 64, 640, 0}}) {
+        Known{"b300:2", 16, 900, 100, kBlackwell, kNic}, Known{"gb200-nvl72", 72, 900, 0, kBlackwell},
+        Known{"gb200-nvl72:2", 144, 900, 50, kBlackwell, kNic}, Known{"p5:2", 16, 450, 50, kHopper, kNic},
+        Known{"p5en:3", 24, 450, 50, kHopper, kNic}, Known{"nd-h100-v5:2", 16, 450, 50, kHopper, kNic},
+        Known{"nd-a100-v4:2", 16, 300, 25, kAmpere, kNic}, Known{"hgx-2", 16, 150, 0, 0.88},
+        Known{"mi300x:2", 16, 7 * 64, 50, 0.75, kNic}, Known{"mi355x:2", 16, 7 * 76.8, 50, 58.5 / 76.8, kNic},
+        Known{"mi300x", 8, 7 * 64, 0, 0.75}, Known{"tpu:4x4x4", 64, 300, 0}, Known{"trn2", 16, 512, 0},
+        Known{"trn2:4", 64, 640, 0}}) {
     SCOPED_TRACE(known.spec);
     const Topology line = named_topology(known.spec, RateKind::Line), reached = named_topology(known.spec);
     EXPECT_EQ(reached.ranks, known.ranks);
