@@ -214,6 +214,7 @@ class Packing {
       best = trees;
       if (rounds * bundle <= least) break;
     }
+    std::ranges::stable_sort(best, {}, &Tree::of);
     chunks_.clear();
     for (const Tree& tree : best) chunks_.insert(chunks_.end(), bundle, {.of = tree.of, .sends = tree.sends});
   }
