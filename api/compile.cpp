@@ -4,6 +4,7 @@
 #include "api/compile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -165,24 +166,37 @@ std::string left_to_switches(const Verified<Schedule>& schedule, const PeerProgr
                            made, all);
 }
 
-// A directory with the algorithms of all points.
-// Each algorithm is compiled by itself, its directory's name is taken off, and a dispatcher by size is put in
-// front. Sizes are of blocks here, and of messages in the files.
-OrError<Compiled> one_directory(const Topology& topology, std::span<const ReadyPoints::Sized> points,
-                                const CompileOptions& options) {
-  const Collective& collective = points.front().point->collective;
-  Compiled all{.path = (options.name.empty() ? file_stem(topology, collective) : options.name) + ".cuda"};
+// A directory with the algorithms of all points. Each is compiled by itself, its directory's name is taken
+// off, and a dispatcher by size is put in front. Sizes are of blocks here, and of messages in the files. What
+// is for the machine after a failure of a link is listed in failures.txt: the failure, the ranks whose parts
+// ranks 0, 1, ... of its algorithms have, and these, each with its largest size (-1: any). After that of a
+// rank a program would be of other ranks.
+OrError<Compiled> one_directory(std::span<const ReadyPoints> ready, const CompileOptions& options) {
+  const Topology& whole = *ready.front().topology;
+  const Collective& collective = ready.front().points.front().point->collective;
+  Compiled all{.path = (options.name.empty() ? file_stem(whole, collective) : options.name) + ".cuda"};
   std::vector<SizedCuda> sized;
-  for (const auto& [point, up_to] : points) {
-    auto made = try_compile(topology, *point, Target::Cuda, options);
-    if (!made) return made;
-    Compiled& one = *made;
-    all.completed_by = std::max(all.completed_by, one.completed_by);
-    if (all.note.empty()) all.note = one.note;
-    for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
-    sized.push_back({std::move(one.files), up_to * static_cast<double>(message_shape(collective).blocks)});
+  std::string failures;
+  for (const auto& [topology, points, after] : ready) {
+    if (topology->ranks != whole.ranks) continue;
+    std::string numbers;
+    for (const auto& [point, up_to] : points) {
+      auto made = try_compile(*topology, *point, Target::Cuda, options);
+      if (!made) return made;
+      Compiled& one = *made;
+      all.completed_by = std::max(all.completed_by, one.completed_by);
+      if (all.note.empty()) all.note = one.note;
+      for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
+      const double bytes = up_to * static_cast<double>(message_shape(collective).blocks);
+      numbers += fmt::format(" {} {}", sized.size(), std::isinf(bytes) ? "-1" : fmt::format("{:.0f}", bytes));
+      sized.push_back({std::move(one.files), bytes});
+    }
+    for (const auto& [failure, ranks] : after)
+      if (!failure.empty()) failures += fmt::format("{} | {} |{}\n", failure, fmt::join(ranks, " "), numbers);
   }
-  all.files = in_folder(all.path, to_sized_cuda_sources(sized));
+  std::vector<NamedText> files = to_sized_cuda_sources(sized, ready.front().points.size());
+  if (!failures.empty()) files.push_back({"failures.txt", std::move(failures)});
+  all.files = in_folder(all.path, std::move(files));
   return all;
 }
 
@@ -376,7 +390,7 @@ OrError<Compiled> try_compile(const Topology& topology, const Point& point, Targ
 OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
                               const CompileOptions& options) {
   const Topology& whole = *ready.front().topology;
-  if (target == Target::Cuda) return one_directory(whole, ready.front().points, options);
+  if (target == Target::Cuda) return one_directory(ready, options);
   const Collective& collective = ready.front().points.front().point->collective;
   Compiled compiled{.path = (options.name.empty() ? file_stem(whole, collective) : options.name) +
                             entry_of(target).ending};

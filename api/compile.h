@@ -112,7 +112,8 @@ struct ReadyPoints {
 };
 
 // One file that chooses by size and by what has failed, of targets Mpi and Nccl: points of one collective,
-// first those of the whole machine. Of Cuda one directory, which chooses by size alone.
+// first those of the whole machine. Of Cuda one directory, whose library for engines
+// chooses by both (docs/cuda.md), and whose programs choose by size alone.
 OrError<Compiled> try_compile(std::span<const ReadyPoints>, Target, const CompileOptions& = {});
 
 // A point of a result for that machine; or what of it the target cannot express, as the error that compile()

@@ -312,7 +312,8 @@ void export_options(CLI::App* app, Invocation& parsed) {
       "MPICH or UCC takes at each size, by 'library measure --own all' or else by predictions.\n"
       "preload: results for CHORALE_ALGORITHMS.\n"
       "times, pipelined-times: what all that and baselines should take, and what was measured.\n"
-      "mpi, nccl: of each collective one program, which chooses by size and by what has failed.\n" +
+      "mpi, nccl: of each collective one program, which chooses by size and by what has failed.\n"
+      "cuda: of each collective a directory; its library for vLLM and SGLang chooses by both.\n" +
           kPlainExitCodes +
           "examples:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans\n"
           "  chorale library export ready.db torus:2x4 allgather --as mpi -o programs\n"

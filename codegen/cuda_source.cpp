@@ -253,7 +253,7 @@ bool is_table(const std::string& path) {
 }  // namespace
 
 // Sources other than tables are equal for all algorithms, so the first copy of each is kept.
-std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
+std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized, std::size_t whole) {
   std::vector<NamedText> files;
   std::set<std::string> there;
   std::string ranges, numbers, settings, sizes;
@@ -261,8 +261,10 @@ std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
     const std::string number = std::to_string(k);
     numbers += (numbers.empty() ? "" : " ") + number;
     const std::string up_to = std::isinf(sized[k].up_to) ? "-1" : fmt::format("{:.0f}", sized[k].up_to);
-    ranges += fmt::format("    {{{}, {}}},\n", number, up_to);
-    sizes += fmt::format("{} {}\n", number, up_to);
+    if (k < whole) {
+      ranges += fmt::format("    {{{}, {}}},\n", number, up_to);
+      sizes += fmt::format("{} {}\n", number, up_to);
+    }
     for (const NamedText& file : sized[k].files) {
       if (is_table(file.path))
         files.push_back({"algorithm_" + number + "/" + file.path, file.text});

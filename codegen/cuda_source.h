@@ -40,7 +40,7 @@ struct SizedCuda {
 // What they share once; the tables of each in a folder, algorithm_0 and so on; all_sizes.cpp, which chooses;
 // and all_sizes.mk, which builds each algorithm as a library, since their names are equal: 'make -f
 // all_sizes.mk cpu' and './all_sizes_cpu -b 1K -e 64M', or 'gpu'; 'peers' makes a program per algorithm, for
-// mpirun.
-std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda>);
+// mpirun. The first `whole` are chosen by size; what follows is for other machines.
+std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda>, std::size_t whole);
 
 }  // namespace chorale

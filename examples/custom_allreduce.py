@@ -45,7 +45,8 @@ class Torch:
 class Algorithm:
     """One library (custom_allreduce.cu), with a region of memory of each rank."""
 
-    def __init__(self, path, group, runtime, most_bytes, slices):
+    def __init__(self, path, group, runtime, most_bytes, slices, order=None):
+        """order: the ranks whose parts its ranks 0, 1, ... have; None: as they are."""
         self.library = library = ctypes.CDLL(str(path))
         for name in ("region", "map", "create"):
             getattr(library, f"chorale_{name}").restype = ctypes.c_void_p
@@ -58,7 +59,8 @@ class Algorithm:
         regions = [self.region if n == rank else self._mapped(its) for n, (its, _) in enumerate(handles)]
         if not all(runtime.gather(group, all(regions))):  # nobody calls before all have mapped all
             raise RuntimeError(f"{path}: {library.chorale_last_error().decode() or 'another rank has no region'}")
-        self.state = ctypes.c_void_p(library.chorale_create(rank, (ctypes.c_void_p * len(regions))(*regions),
+        order = order or list(range(len(regions)))
+        self.state = ctypes.c_void_p(library.chorale_create(order.index(rank), (ctypes.c_void_p * len(regions))(*(regions[n] for n in order)),
                                                             ctypes.c_long(most_bytes), slices))
 
     def _mapped(self, handle):
@@ -73,26 +75,33 @@ class Algorithm:
 class CustomAllreduce:
     """The surface of vllm.distributed.device_communicators.custom_all_reduce.CustomAllreduce.
 
-    folder: of libraries (CHORALE_ALLREDUCE). after: folders for the machine when a part has failed, by its name
-    ("link 0-1"): the call failed() of all ranks takes them from the next AllReduce on.
+    folder: of libraries (CHORALE_ALLREDUCE); what it is ready for (`chorale library export --as cuda` of a library that was
+    built with --failures), and further folders `after` a failure, by its name ("link 0-1"), are taken from the next AllReduce
+    on when all ranks have called failed().
     """
 
     def __init__(self, group, device=None, max_size=1 << 20, folder=None, after=None, runtime=None, slices=8, **_):
         self.runtime, self.group, self.max_size, self.slices = runtime or Torch(device), group, max_size, slices
         self.disabled, self._capturing = False, False
         folder = folder or os.environ["CHORALE_ALLREDUCE"]
-        self.ready = {name: self._algorithms(pathlib.Path(path)) for name, path in {"": folder, **(after or {})}.items()}
+        self.ready = {name: self._of_folder(pathlib.Path(path)) for name, path in {"": folder, **(after or {})}.items()}
+        failures = pathlib.Path(folder) / "failures.txt"
+        for line in failures.read_text().splitlines() if failures.exists() else []:
+            name, order, numbers = ([*part.split()] for part in line.split("|"))
+            self.ready[" ".join(name)] = self._algorithms(pathlib.Path(folder), list(zip(numbers[::2], numbers[1::2])), [int(n) for n in order])
         self.current = self.ready[""]
 
-    def _algorithms(self, folder):
-        """Libraries with the largest size that each is for, in the order in which they are asked."""
+    def _of_folder(self, folder):
         sizes = folder / "sizes.txt"
-        rows = [line.split() for line in sizes.read_text().splitlines()] if sizes.exists() else [("", "-1")]
+        return self._algorithms(folder, [line.split() for line in sizes.read_text().splitlines()] if sizes.exists() else [("", "-1")])
+
+    def _algorithms(self, folder, rows, order=None):
+        """Libraries with the largest size that each is for, in the order in which they are asked."""
         made = []
         for number, up_to in rows:
             most = self.max_size if up_to == "-1" else min(int(up_to), self.max_size)
             name = f"custom_allreduce_{number}.so" if number else "custom_allreduce.so"
-            made.append((most, Algorithm(folder / name, self.group, self.runtime, most, self.slices)))
+            made.append((most, Algorithm(folder / name, self.group, self.runtime, most, self.slices, order)))
             if most == self.max_size:
                 break
         return made

@@ -167,7 +167,7 @@ BuildReport build_library(AnswerFile&, const std::vector<LibraryQuestion>&, cons
 // Times: what the library's algorithms and baselines should take at each size, and what was measured, as JSON
 // (docs/formats.md), of which files for other programs are made (python/chorale/tuning_files.py).
 // PipelinedTimes: also of trees with more chunks than the fewest.
-enum class ExportForm { Mscclpp, MscclXml, Preload, Mpi, Nccl, Times, PipelinedTimes };
+enum class ExportForm { Mscclpp, MscclXml, Preload, Mpi, Nccl, Cuda, Times, PipelinedTimes };
 std::span<const Named<ExportForm>> export_forms();
 
 struct ExportQuestion {

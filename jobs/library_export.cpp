@@ -110,12 +110,13 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
 }  // namespace
 
 std::span<const Named<ExportForm>> export_forms() {
-  static constexpr std::array<Named<ExportForm>, 7> forms = {
+  static constexpr std::array<Named<ExportForm>, 8> forms = {
       {{ExportForm::Mscclpp, "mscclpp"},
        {ExportForm::MscclXml, "msccl-xml"},
        {ExportForm::Preload, "preload"},
        {ExportForm::Mpi, "mpi"},
        {ExportForm::Nccl, "nccl"},
+       {ExportForm::Cuda, "cuda"},
        {ExportForm::Times, "times"},
        {ExportForm::PipelinedTimes, "pipelined-times"}}};
   return forms;
@@ -271,7 +272,10 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
     ready.back().after = std::move(each.failures);
   }
   add_files(
-      try_compile(ready, question.form == ExportForm::Nccl ? Target::Nccl : Target::Mpi,
+      try_compile(ready,
+                  question.form == ExportForm::Cuda   ? Target::Cuda
+                  : question.form == ExportForm::Nccl ? Target::Nccl
+                                                      : Target::Mpi,
                   {.name = fmt::format("{}_{}", file_stem(whole.front().topology, whole.front().collective),
                                        question.place.members.empty() ? question.place.group : "ranks")}),
       exported);
@@ -319,6 +323,7 @@ Exported export_answers(AnswerFile& file, const std::string& name, const ExportQ
           break;
         case ExportForm::Mpi:
         case ExportForm::Nccl:
+        case ExportForm::Cuda:
           add_program(results, file, name, asked, all);
           break;
         case ExportForm::Times:

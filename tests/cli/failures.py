@@ -29,8 +29,8 @@ def best_rate(*arguments):
     return min(Fraction(point["rounds"], point["chunks"]) for point in json.loads((work / "f.json").read_text())["points"])
 
 
-# One slow rank of p at a switch: the bound is the closed one, of the slow rank's port or of single ranks, whichever is larger;
-# and what is found is not below it.
+# One slow rank of p at a switch: the bound is the closed one, of the slow rank's port or of single ranks,
+# whichever is larger; and what is found is not below it.
 for ranks, part in [(4, 0.75), (4, 0.25), (6, 0.5), (9, 0.875)]:
     (work / "star.json").write_text(json.dumps({"topology": "star", "ranks": ranks, "switches": 1,
                                                 "links": [{"src": n, "dst": ranks, "both_ways": True} for n in range(ranks)]}))

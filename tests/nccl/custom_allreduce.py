@@ -6,6 +6,7 @@ such as change the algorithm; in graphs that are replayed between other calls; a
 Usage: custom_allreduce.py CHORALE CXX SHIMS FLAGS, as tests/nccl/peers.py.
 """
 import ctypes
+import json
 import pathlib
 import re
 import shutil
@@ -181,7 +182,7 @@ def checked(ranks, folder, sizes, after=None):
             out = hook.all_reduce(source)
             stream.wait()
             done += right(ranks, out, turn)
-        for what in after or {}:
+        for what in [*(after or {}), *(name for name in hook.ready if name and name not in (after or {}))]:
             before = hook.current
             hook.failed(what)
             assert hook.current is not before
@@ -222,6 +223,29 @@ for number, _ in rows:
     built(sized, (f"algorithm_{number}", number))
 lost = built(emitted("lost", "frontier", "ring:4 without link 0-1", "allreduce", "--max-chunks", "1", access="stores"))
 done += checked(4, sized, [8, 1024, 32768], {"link 0-1": lost})
+
+# One that is ready for each link: those of an orbit share libraries, with their ranks renumbered.
+(work / "spec.json").write_text(json.dumps({"machines": ["ring:4"], "collectives": ["allreduce"], "max_chunks": 2, "conflicts": 500}))
+run_chorale("library", "build", "spec.json", "--failures", 1, "-o", "ready.db", "-q", code=(0, 3))
+run_chorale("library", "export", "ready.db", "ring:4", "allreduce", "--as", "cuda", "--bytes", "64,64K", "-o", "ready")
+(ready_folder,) = (work / "ready").glob("*.cuda")
+lines = [line.split(" | ") for line in (ready_folder / "failures.txt").read_text().splitlines()]
+assert [line[0] for line in lines] == ["link 0-1", "link 0-3", "link 1-2", "link 2-3"], lines
+for number in {n for line in lines for n in line[2].split()[::2]} | {line.split()[0] for line in (ready_folder / "sizes.txt").read_text().splitlines()}:
+    built(ready_folder, (f"algorithm_{number}", number))
+done += checked(4, ready_folder, [8, 1024])
+# After a failure no rank loads or stores over the link: its table names no other ranks.
+for name, order, numbers in lines:
+    a, b = (int(n) for n in name.split()[1].split("-"))
+    order = [int(n) for n in order.split()] or [0, 1, 2, 3]
+    for number in numbers.split()[::2]:
+        table = (ready_folder / f"algorithm_{number}/out_of_place.h").read_text()
+        rows, places, blocks = ([[int(n) for n in row.split(",")] for row in re.findall(r"\{([-\d, ]+)\}", re.search(rf"{what}\[\] = \{{(.*?)\n\}};", table, re.S)[1])]
+                                for what in ("kRows", "kPlaces", "kBlockRows"))
+        for rank, first, count in blocks:
+            for row in rows[first:first + count]:
+                peers = {places[row[3] + k][0] for k in range(row[4] + row[5])} | ({row[6]} if row[0] == 1 else set())
+                assert all({order[rank], order[peer]} != {a, b} for peer in peers), (name, number, rank, row)
 
 # It can fail: without a wait elements are wrong, or a peer is not awaited. Not always the first time.
 shutil.copytree(work / "direct4", work / "changed")  # of another path: what is loaded stays
