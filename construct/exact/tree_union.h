@@ -1,18 +1,47 @@
-// AllReduce on spanning trees: many side by side on links that are alike in both directions; each chunk goes
-// up one and down again.
+// AllReduce on spanning trees, exactly: as many side by side as any partition allows; each chunk goes up one
+// and down again.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "construct/engine/packing.h"
+#include "construct/exact/spanning_trees.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// Returns the packing of an AllReduce on trees that load the fullest link little, not the least that there is
-// but within some per cent of it (mesh:32x32, 64 trees: 34 rounds, and 33 is the least), and are low; of the
-// fewest chunks that divide `chunks` and lose nothing by it. Nothing where two ranks have more bandwidth in
-// one direction than in the other, where links share capacity, and where ranks do not reach each other.
+// Spanning trees spread over an undirected network, where there are too many for matroid union
+// (spanning_trees.h).
+
+// `trees` spanning trees that load the fullest edge little; its load is the trees over it divided by its
+// copies, which here are a bandwidth. Not the least that there is, but within some per cent of it
+// (mesh:32x32, 64 trees: 34 a unit, and 33 is the least). Low, too: each grows from a middle of the network.
+// Requires a connected network.
+struct SpreadTrees {
+  int rounds = 0;  // of the fullest edge, an integer
+  std::vector<std::vector<int>> trees = {};
+};
+SpreadTrees spread_spanning_trees(int ranks, const std::vector<Edge>&, int trees);
+
+// Does each pair of ranks have equal bandwidth in both directions, and has the machine no shared limits?
+bool is_undirected(const Topology&);
+
+// A tree for each chunk, such that each link carries at most rounds * bandwidth of them in each direction:
+// the fewest rounds in which any trees do, and so in which any schedule does whose chunks each go up and down
+// one tree (docs/bounds.md, partition); for many ranks, the fewest for as many different trees as are packed
+// in a second or two, of which chunks are a multiple. Nothing if the machine is not undirected, or not
+// connected.
+struct SumTrees {
+  int rounds = 0;
+  int different = 0;                         // number of different trees; chunks use them round-robin
+  std::vector<Edge> edges = {};              // copies: rounds * bandwidth
+  std::vector<std::vector<int>> trees = {};  // by chunk
+};
+std::optional<SumTrees> sum_trees(const Topology&, int chunks);
+
+// Returns the same as a packing of an AllReduce, each tree up to its middle and down again; of as many
+// chunks as there are different trees, of which `chunks` are a multiple.
 std::optional<ChunkPacking> tree_union(const Topology&, int chunks);
 
 }  // namespace chorale
