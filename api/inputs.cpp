@@ -389,7 +389,8 @@ Collective at_once(const Topology& topology, const Collective& collective) {
 Collective in_order(const Topology& topology, Collective collective, const std::string& order) {
   if (order.empty()) return collective;
   if (!adds(collective))
-    throw InputError("--order", "is of sums, and " + name_of(collective) + " has none", "leave it out");
+    throw InputError(order == "once" ? "--sum" : "--order",
+                     "is of sums, and " + name_of(collective) + " has none", "leave it out");
   collective.order =
       order == "fixed" ? SumOrder{.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, collective)}
                        : parse_sum_order(order, topology.ranks, "--order");

@@ -509,7 +509,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
   const auto add = [&](const OrError<Compiled>& compiled, const SizeRun& run) {
     if (!compiled) {
       made.notes.push_back(
-          fmt::format("no program for messages {}: {}", range_of(run), compiled.error().what()));
+          fmt::format("no program (messages: {}): {}", range_of(run), compiled.error().what()));
       return;
     }
     const Compiled& program = *compiled;

@@ -341,6 +341,7 @@ for name, (arguments, word) in {
     "two orders of sums": (["frontier", "ring:4", "allreduce", "--order", "fixed", "--allow-disagreement"], "--order excludes --allow-disagreement"),
     "an order of no sums": (["frontier", "ring:4", "alltoall", "--order", "fixed"], "is of sums, and alltoall has none"),
     "switches that forward alone and add": (["optimize", "dgx-h100:1", "allreduce", "--switches-in-network", "--switches-forward-only"], "contradicts --switches-in-network"),
+    "sums at once of a collective without sums": (["frontier", "ring:4", "allgather", "--sum", "once"], "--sum: is of sums"),
     "sums at once, in an order": (["frontier", "ring:4", "allreduce", "--sum", "once", "--order", "fixed"], "--order excludes --sum"),
     "sums at once that switches add": (["frontier", "dgx-h100:1", "allreduce", "--sum", "once"], "add --switches-forward-only"),
     "an order that is long": (["frontier", "ring:4", "allreduce", "--order", "(" * 5000], "'" + "(" * 60 + "...' is more than 4096 brackets deep"),
