@@ -281,8 +281,8 @@ ends("frontier", "dgx1", "allreduce", "--min-chunks", "15", "--max-chunks", "16"
 assert unproven_result("none.json")["stopped"] == "conflict limit"
 # A tensor program is written by what the tuner has come to.
 (work / "sums.chorale").write_text("\n".join([
-    "workload sums", "ranks 8", "size N = 2^20", *(f"Tensor x{i}(fp32, [N], Local)" for i in range(5)),
-    *(f"s{i} = AllReduce(\"+\", x{i})\ny{i} = s{i} * 0.5 + 1" for i in range(5)), "return " + ", ".join(f"y{i}" for i in range(5))]))
+    "workload sums", "ranks 8", "size N = 2^20", *(f"Tensor x{i}(fp32, [N], Local)" for i in range(16)),
+    *(f"s{i} = AllReduce(\"+\", x{i})\ny{i} = s{i} * 0.5 + 1" for i in range(16)), "return " + ", ".join(f"y{i}" for i in range(16))]))
 out, _ = ends("compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "--time-limit", "1s", "-o", "sums", limit=1)
 assert "cut short (time limit)" in out and (work / "sums/sums.h").exists(), out
 signalled(signal.SIGINT, "compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "-o", "sums", after=1)
