@@ -172,7 +172,7 @@ Groups groups_named(const std::string& name, const Topology& topology, const Col
   if (is_machine(spec)) {
     const NamedGroups named = named_groups(spec);
     if (const auto groups = named.find(usual(name)); groups != named.end()) {
-      Groups left = without(groups->second, ranks_gone(options.changes));
+      Groups left = without(groups->second, ranks_gone(spec, options.changes));
       // A machine that was changed in another manner has other ranks than the name stands for: it is refused.
       if (members(left) == topology.ranks) return left;
     } else {

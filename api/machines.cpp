@@ -117,12 +117,9 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
   return std::move(*found);
 }
 
-std::vector<Rank> ranks_gone(const MachineChanges& changes) {
-  std::vector<Rank> gone;
-  for (const std::string& each : changes.without_ranks) gone.push_back(std::stoi(each));
-  std::ranges::sort(gone);
-  gone.erase(std::ranges::unique(gone).begin(), gone.end());
-  return gone;
+std::vector<Rank> ranks_gone(const std::string& spec_or_file, const MachineChanges& changes) {
+  if (changes.without_ranks.empty()) return {};
+  return ranks_gone(load_topology(split_failure(spec_or_file).machine, {.import = changes.import}), changes);
 }
 
 // A failed link changes no host; of a failed rank, that of the rank goes.
@@ -130,7 +127,7 @@ std::vector<int> hosts_of(const std::string& spec) {
   if (const NamedChanges named = split_failure(spec); !named.failure.empty()) {
     std::vector<int> hosts = hosts_of(named.machine);
     // A name has one failure (topology/changes.h), so no earlier one has shifted this index.
-    for (const Rank rank : ranks_gone(named.changes))
+    for (const Rank rank : ranks_gone(named.machine, named.changes))
       if (!hosts.empty()) hosts.erase(hosts.begin() + rank);
     return hosts;
   }

@@ -50,9 +50,8 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
 // The same; empty if there are none.
 std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const MachineChanges& = {});
 
-// The ranks that the changes leave out, each once, rising. They have been read as numbers before
-// (topology/changes.h).
-std::vector<Rank> ranks_gone(const MachineChanges&);
+// The ranks of that machine, as it is without failures, that the changes leave out (topology/changes.h).
+std::vector<Rank> ranks_gone(const std::string& spec_or_file, const MachineChanges&);
 
 // [rank] -> number of its host, of a machine by name or from a file; empty if the machine does not define
 // hosts. It does if it has levels outside of a node, and a message takes longer there than inside: other

@@ -59,7 +59,7 @@ void require_same_question(const Result& old, const Topology& now, const std::ve
 Repair repair(const Result& old, const std::string& spec_or_file, const MachineChanges& changes,
               const Collective& asked, const std::atomic<bool>* stop) {
   const Topology now = machine(spec_or_file, changes);
-  const std::vector<Rank> gone = ranks_gone(changes);
+  const std::vector<Rank> gone = ranks_gone(spec_or_file, changes);
   require_same_question(old, now, gone, asked);
   Repair repair;
   bool first = true;

@@ -195,8 +195,9 @@ void machine_changes(CLI::App* app, Invocation& parsed, std::initializer_list<co
   };
   repeated("--without-link", changes.without_links, "A-B",
            "Without the links between A and B, named as by 'topology show' (3, switch0, gpu3); A>B: one "
-           "direction; mlx5_3, nic3, nvswitch1, gpu5: a part of an imported node");
-  repeated("--without-rank", changes.without_ranks, "R", "Without rank R; those behind it move up");
+           "direction; gpu5, switch0: all links of one; mlx5_3, nic3, nvswitch1: a part of an imported node");
+  repeated("--without-rank", changes.without_ranks, "R",
+           "Without rank R, by number or name (gpu5); those behind it move up");
   repeated("--degrade", changes.degraded, "A-B=PART",
            "With this fraction of a link's bandwidth left, such as 0-1=0.5");
   app->add_flag_callback(

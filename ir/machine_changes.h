@@ -38,8 +38,8 @@ std::span<const OptionRow<ImportOptions>> import_rows();
 // Nodes by the names that 'chorale topology show' prints: "3", "switch0". A link is "A-B" for both
 // directions, "A>B" for one; all links between the two are meant.
 struct MachineChanges {
-  std::vector<std::string> without_links = {};  // "0-1"
-  std::vector<std::string> without_ranks = {};  // "5"
+  std::vector<std::string> without_links = {};  // "0-1"; "gpu5": all of its
+  std::vector<std::string> without_ranks = {};  // "5", "gpu5"
   std::vector<std::string> degraded = {};       // "0-1=0.5": what is left of the bandwidth
   Abilities switches = {};                      // that all of them are given
   std::optional<double> call_us = {};           // what a call costs; else what the description has

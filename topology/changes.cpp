@@ -1,6 +1,7 @@
 // Changes by names, as the command line has them: "3", "switch0", "0-1" for a link in both directions,
-// "0>1" for one; or the labels of nodes, "gpu0-gpu1". First rates, then links, then ranks, since numbers of
-// ranks move up when some are gone. A limit without links is gone with them.
+// "0>1" for one; or the labels of nodes, "gpu0-gpu1"; "gpu0" alone for all links of one. First rates, then
+// links, then ranks, since numbers of ranks move up when some are gone. A limit without links is gone with
+// them.
 #include "topology/changes.h"
 
 #include <fmt/format.h>
@@ -34,32 +35,55 @@ std::optional<int> whole_number(const std::string& text) {
   return number;
 }
 
-// "3" is rank 3 and "switch0" the first node behind the ranks. A label may be that of two nodes, one for each
-// direction; none: it names no node.
+// A label may be that of two nodes, one for each direction; none: it names no node.
 std::vector<Node> labelled(const Topology& t, const std::string& name) {
   std::vector<Node> nodes;
   for (Node n = 0; n < std::min<Node>(t.ranks + t.switches, static_cast<Node>(t.labels.size())); ++n)
     if (lower_case(label_of(t, n)) == lower_case(name)) nodes.push_back(n);
   return nodes;
 }
-std::vector<Node> nodes_named(const Topology& t, const std::string& option, const std::string& name) {
+
+// "3" is rank 3, "gpu3" as well where nodes have no labels, and "switch0" the first node behind the ranks;
+// none: no node has the name.
+std::vector<Node> nodes_found(const Topology& t, const std::string& name) {
   if (std::vector<Node> nodes = labelled(t, name); !nodes.empty()) return nodes;
   const bool is_switch = name.starts_with("switch");
-  const auto number = whole_number(is_switch ? name.substr(6) : name);
-  if (!number || *number >= (is_switch ? t.switches : t.ranks))
-    throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
-                     fmt::format("use 0 to {}{}", t.ranks - 1,
-                                 t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
+  const bool is_gpu = t.labels.empty() && lower_case(name).starts_with("gpu");
+  const auto number = whole_number(name.substr(is_switch ? 6 : is_gpu ? 3 : 0));
+  if (!number || *number >= (is_switch ? t.switches : t.ranks)) return {};
   return {is_switch ? t.ranks + *number : *number};
 }
 
-// Those that "A-B" or "A>B" names.
+std::vector<Node> nodes_named(const Topology& t, const std::string& option, const std::string& name) {
+  std::vector<Node> nodes = nodes_found(t, name);
+  if (nodes.empty())
+    throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
+                     fmt::format("use 0 to {}{}", t.ranks - 1,
+                                 t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
+  return nodes;
+}
+
+// Of a rank as links and errors name it.
+std::string example_name(const Topology& t) {
+  return t.labels.empty() ? "gpu0" : label_of(t, 0);
+}
+
+// Those that "A-B" or "A>B" names, or the name of a node: all of its links. A number alone is no link's name.
 std::vector<LinkId> links_named(const Topology& t, const std::string& option, const std::string& text) {
   // At either of the two characters, of which labels may have some: at the first between two of them.
   std::size_t at = text.find_first_of("->");
-  if (at == std::string::npos)
-    throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
-                     "use A-B for both directions, A>B for one");
+  if (at == std::string::npos || !labelled(t, text).empty()) {
+    const std::vector<Node> nodes = whole_number(text) ? labelled(t, text) : nodes_found(t, text);
+    if (nodes.empty())
+      throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
+                       "use A-B for both directions, A>B for one, or a node's name for all of its links: " +
+                           example_name(t));
+    const auto ends_at = [&](Node n) { return std::ranges::find(nodes, n) != nodes.end(); };
+    std::vector<LinkId> result;
+    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
+      if (ends_at(t.links[l].src) || ends_at(t.links[l].dst)) result.push_back(l);
+    return result;
+  }
   for (std::size_t i = at; i != std::string::npos; i = text.find_first_of("->", i + 1))
     if (!labelled(t, text.substr(0, i)).empty() && !labelled(t, text.substr(i + 1)).empty()) {
       at = i;
@@ -205,6 +229,20 @@ Topology with_calls(Topology t, const MachineChanges& changes) {
 
 }  // namespace
 
+std::vector<Rank> ranks_gone(const Topology& t, const MachineChanges& changes) {
+  std::set<Rank> gone;
+  for (const std::string& each : changes.without_ranks) {
+    std::vector<Node> nodes = nodes_found(t, each);
+    if (const auto number = whole_number(each)) nodes = {*number};
+    std::erase_if(nodes, [&](Node n) { return n >= t.ranks; });
+    if (nodes.empty())
+      throw InputError("--without-rank", fmt::format("'{}' is not a rank of {}", each.substr(0, 40), t.name),
+                       fmt::format("use 0 to {}, or a name such as {}", t.ranks - 1, example_name(t)));
+    gone.insert(nodes.begin(), nodes.end());
+  }
+  return {gone.begin(), gone.end()};
+}
+
 Topology changed(const Topology& given, const MachineChanges& changes) {
   // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
   // given.
@@ -216,13 +254,7 @@ Topology changed(const Topology& given, const MachineChanges& changes) {
   std::vector<bool> links(t.links.size(), false), nodes(t.ranks + t.switches, false);
   for (const std::string& each : changes.without_links)
     for (LinkId l : links_named(t, "--without-link", each)) links[l] = true;
-  for (const std::string& each : changes.without_ranks) {
-    const auto number = whole_number(each);
-    if (!number || *number >= t.ranks)
-      throw InputError("--without-rank", fmt::format("'{}' is not a rank of {}", each.substr(0, 40), t.name),
-                       fmt::format("use 0 to {}", t.ranks - 1));
-    nodes[*number] = true;
-  }
+  for (const Rank n : ranks_gone(t, changes)) nodes[n] = true;
   if (std::ranges::count(nodes, true) >= t.ranks)
     throw InputError("--without-rank", "leaves no rank of " + t.name, "leave at least one");
   remove(t, links);

@@ -20,6 +20,10 @@ namespace chorale {
 // abilities if there is no switch.
 Topology changed(const Topology&, const MachineChanges&);
 
+// The ranks of a machine that the changes leave out, each once, rising: by number or by name ("gpu5": all
+// that have it). Throws InputError for a name that no rank has.
+std::vector<Rank> ranks_gone(const Topology&, const MachineChanges&);
+
 // Machines of which one thing has failed, by name: "torus:8x8 without link 0-1", "dgx1 without rank 3". A
 // cable to a switch is a link, too: the port of a switch, or a NIC.
 

@@ -50,6 +50,40 @@ TEST(Changes, CablesHaveTheNamesOfTheirEnds) {
               HasSubstr("has no link gpu0-gpu3"));
 }
 
+// A GPU has its name as a rank, and alone for all of its links, where nodes have labels and where not.
+TEST(Changes, AGpuHasANameOfItsOwn) {
+  for (const auto& [machine, name, number] : {std::tuple{"dgx1", "gpu5", "5"},
+                                              {"dgx-h100:2", "GPU13", "13"},
+                                              {"rtx-4090:2x0x2", "gpu1", "1"},
+                                              {"hub:4", "gpu0", "0"}}) {
+    const Topology whole = load_topology(machine), t = load_topology(machine, {.without_links = {name}});
+    const Rank n = std::stoi(number);
+    EXPECT_EQ(std::ranges::count_if(t.links, [&](const Link& l) { return l.src == n || l.dst == n; }), 0);
+    EXPECT_EQ(t.links.size(),
+              std::ranges::count_if(whole.links, [&](const Link& l) { return l.src != n && l.dst != n; }))
+        << machine;
+    Topology by_name = load_topology(machine, {.without_ranks = {name}}),
+             by_number = load_topology(machine, {.without_ranks = {number}});
+    by_name.name = by_number.name;
+    EXPECT_EQ(by_name, by_number) << machine;
+    EXPECT_EQ(ranks_gone(whole, {.without_ranks = {number, name}}), std::vector<Rank>{n});
+  }
+  const Topology spine = load_topology("leaf-spine:2x2x2");
+  EXPECT_EQ(load_topology("leaf-spine:2x2x2", {.without_links = {"switch2"}}).links.size(),
+            std::ranges::count_if(spine.links, [&](const Link& l) {
+              return l.src != spine.ranks + 2 && l.dst != spine.ranks + 2;
+            }));
+  Topology shared = load_topology("ring:4");  // ranks 1 and 2 on one GPU
+  for (const char* label : {"gpu3", "gpu1", "gpu1", "gpu-b"}) shared.labels.push_back({"gpu", label});
+  EXPECT_EQ(ranks_gone(shared, {.without_ranks = {"gpu1"}}), (std::vector<Rank>{1, 2}));
+  EXPECT_EQ(ranks_gone(shared, {.without_ranks = {"gpu3", "3"}}), (std::vector<Rank>{0, 3}));
+  EXPECT_EQ(changed(shared, {.without_links = {"gpu-b"}}).links.size(), 4U);
+  EXPECT_THAT(test::refusal_of([&] { changed(shared, {.without_ranks = {"gpu0"}}); }),
+              HasSubstr("'gpu0' is not a rank of ring:4; use 0 to 3, or a name such as gpu3"));
+  EXPECT_THAT(refusal("leaf-spine:2x2x2", {.without_ranks = {"switch0"}}), HasSubstr("is not a rank"));
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"gpu4"}}), HasSubstr("'gpu4' names no link"));
+}
+
 // The limits of a hub are its ports: rank 2's are gone with it, those of others hold what is left.
 TEST(Changes, ARankIsGoneWithItsPorts) {
   const Topology t = load_topology("hub:4", {.without_ranks = {"2"}});
