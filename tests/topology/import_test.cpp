@@ -390,6 +390,22 @@ TEST(Lint, NamesAGpuOnASwitchOfItsOwn) {
               testing::ElementsAre(HasSubstr("gpu5 (0:5) has links to NVSwitch (ff:f), where 7 of 8")));
 }
 
+// Of a bridge both ends are named, since either may be wrong: where links were added, the other one has less.
+TEST(Lint, NamesBothEndsOfAnUnevenBridge) {
+  const std::string text = read_file(CHORALE_SOURCE "/tests/data/topology/azure-ncv4-topo.xml");
+  for (const auto& [bus, count, odd] :
+       {std::tuple{"0003:00:00.0", "15",
+                   "gpu3 (0004:00:00.0) has 240 GB/s of NVLink, and its neighbour gpu2 (0003"},
+        {"0004:00:00.0", "13", "gpu2 (0003:00:00.0) has 240 GB/s of NVLink, and its neighbour gpu3 (0004"},
+        {"0001:00:00.0", "1", "gpu0 (0001:00:00.0) has 20 GB/s of NVLink, and its neighbour gpu1 (0002"}}) {
+    std::string harmed = text;
+    const std::size_t at = harmed.find("count=\"12\"", harmed.find(std::string("target=\"") + bus));
+    ASSERT_NE(at, std::string::npos) << bus;
+    harmed.replace(at + 7, 2, count);
+    EXPECT_THAT(imported({{"azure-ncv4-topo.xml", harmed}}).odd, testing::ElementsAre(HasSubstr(odd)));
+  }
+}
+
 // Eight GPUs of the matrix below, each with a NIC beside it: a NIC that moved, one that is gone, a cell.
 TEST(Lint, NamesNicsAndCells) {
   const auto matrix = [](const std::function<int(int)>& gpu_of_nic, int nics, const std::string& of_0_and_3) {

@@ -356,7 +356,8 @@ class NcclReader {
       if (less > 0) host_.join(gpus[a], gpus[a + 1], less);
       if (one != other)
         host_.parts[gpus[one < other ? a : a + 1]].odd =
-            fmt::format("has {:g} GB/s of NVLink, and its neighbour {:g}", less, std::max(one, other));
+            fmt::format("has {:g} GB/s of NVLink, and its neighbour {} {:g}", less,
+                        host_.parts[gpus[one < other ? a + 1 : a]].name, std::max(one, other));
     }
     host_.assumed.push_back(
         fmt::format("{} of GPUs to themselves are taken for bridges between neighbours, as {} has them",
