@@ -83,6 +83,15 @@ for listed in ["4 5 6", "4 5\n6"]:
     into = sorted(link["bandwidth"] * report["unit_gbs"] for link in found["links"] if link["dst"] == 0)
     assert abs(into[0] - 50) < 2 and abs(into[-1] - 360) < 20, into
 
+# Ends in any order, with lines of Windows and blank ones; cables that are listed twice are two; a server of
+# one GPU.
+cables = "".join(f"6 {gpu} 400Gbps 0.0005ms 0\r\n{4 + gpu // 2} {gpu} 2880Gbps 25ns 0\r\n" for gpu in (3, 1, 0, 2))
+for text, ranks, gbs in [("7 2 2 1 8 H100\r\n4 5\r\n6\r\n\r\n" + cables, 4, 410), ("7 2 2 1 16 H100\n4 5 6\n" + cables * 2, 4, 820),
+                         ("3 1 0 1 2 A100\n2\n2 1 200Gbps 1us 0\n2 0 200Gbps 1us 0\n", 2, 25)]:
+    found, report = machine(text)
+    into = sum(link["bandwidth"] for link in found["links"] if link["dst"] == 0) * report["unit_gbs"]
+    assert found["ranks"] == ranks and abs(into - gbs) < 0.06 * gbs and between(found, 0, 2) == 0, (text, found)
+
 # Real files: what rank 0 receives, in the file's own rates.
 for name, ranks, gbs in [("topo-dgx2-1MB.json", 16, 131.072), ("topo-ndv2-1MB.json", 8, (2 / 23 + 2 / 46) * 1048.576)]:
     found, report = machine((real / name).read_text())

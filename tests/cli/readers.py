@@ -211,6 +211,24 @@ for other in ("blocks.conf", "tree.yaml"):
 (work / "printed.conf").write_text("BlockName=b1 BlockIndex=0 Nodes=n[0-2] BlockSize=3\nBlockName=b2 BlockIndex=1 Nodes=n[3-7] BlockSize=5\n")
 assert graph("./marked.yaml")["links"] == graph("./tree.yaml")["links"]
 assert graph("./printed.conf")["links"] == graph("./blocks.conf")["links"]
+# Items of YAML have their keys in any order, with lines of Windows, quotes and comments; lists may be in one
+# line, blank lines lie between, and blocks without hosts are none. What topograph writes for Slurm names its
+# switches in comments, by their paths, and puts them before or behind the lines of their own.
+for name, text in {
+        "crlf.yaml": "- topology: t\r\n  cluster_default: true\r\n  block:\r\n    block_sizes: [2, 4]\r\n    blocks:\r\n      - nodes: n[0-2]\r\n\r\n        block: b1\r\n      - block: b2\r\n        nodes: n[3-7]\r\n",
+        "behind.yaml": '- topology: "t"\n  block:\n    blocks:\n    - block: spare\n    - block: "b2"\n\n      nodes: "n[3-5],n[6-7]"\n    - nodes: n0,n1,n2  # three\n      block: \'b1\'\n    block_sizes:\n    - 4\n',
+        "second.yaml": "- topology: a\n  tree:\n    switches:\n      - switch: s\n        nodes: x[0-3]\n- topology: b\n  cluster_default: true\n  block:\n    blocks:\n      - block: b2\n        nodes: n[3-7]\n      - block: b1\n        nodes: n[0-2]\n",
+        "topograph_blocks.conf": "# block002=nvl-b\r\nBlockName=block002 Nodes=n[3-7]\r\n# block001=nvl-a\r\nBlockName=block001 Nodes=n[0-2]\r\nBlockSizes=2,4\r\n"}.items():
+    (work / name).write_text(text, newline="")
+    assert graph(f"./{name}")["ranks"] == 8 and sorted((l["src"] < 8, l["bandwidth"]) for l in graph(f"./{name}")["links"]) == sorted(
+        (l["src"] < 8, l["bandwidth"]) for l in graph("./blocks.conf")["links"]), name
+for name, text in {
+        "up.yaml": "- topology: t\n  tree:\n    switches:\n      - children: b1,b2\n        switch: top\n      - nodes: n[0-2]\n        switch: b1\n      - switch: b2\n        nodes: n[3-7]\n",
+        "topograph_tree.conf": "# switch.1.1=island\nSwitchName=switch.1.1 Switches=switch.2.[1-2]\n# switch.2.1=block-9\nSwitchName=switch.2.1 Nodes=n[0-2]\nSwitchName=switch.2.2 Nodes=n[3-7]\n",
+        "topograph_last.conf": "SwitchName=switch.2.2 Nodes=n[3-7]\nSwitchName=switch.2.1 Nodes=n[0-2]\nSwitchName=switch.1.1 Switches=switch.2.1,switch.2.2\n"}.items():
+    (work / name).write_text(text)
+    assert sorted((l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph(f"./{name}")["links"]) == sorted(
+        (l["src"] < 8, l["dst"] < 8, l["bandwidth"], l["alpha_us"]) for l in graph("./tree.conf")["links"]), name
 for public in ("block.conf", "topology.yaml"):
     assert graph(data / "repro" / "public" / public)["ranks"] == 8, public
 # topograph's labels of Kubernetes nodes, today's names and the older ones; a node without labels is none.
@@ -227,6 +245,9 @@ for leaf, core in (("leaf", "core"), ("block", "datacenter")):
     assert graph("./nodes.json")["ranks"] == 8 and graph("./nodes.json")["switches"] == 6  # the core, between two, is a part of their link
 labelled({f"n{i}": {"accelerator": f"nvl{int(i >= 3)}"} for i in range(8)})
 assert [graph(f"./{each}")["switches"] for each in ("nodes.json", "blocks.conf")] == [2, 2]
+# One node alone, and a domain that two switches share: the switches are read, the domain is not.
+labelled({f"n{i}": {"spine": "s", "leaf": f"l{int(i >= 3)}", "accelerator": "one"} for i in (7, 0, 5, 2, 1, 6, 3, 4)})
+assert graph("./nodes.json")["ranks"] == 8 and graph("./nodes.json")["switches"] == 2
 labelled({"a": {"leaf": "l", "spine": "s"}, "b": {"leaf": "l", "spine": "t"}})
 refused("topology", "show", "./nodes.json", says="leaf/l is below spine/s and spine/t; a switch hangs on one other")
 for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Nodes=n[3-1]\n", "range"), ("SwitchName=a\n", "neither"),
@@ -234,6 +255,9 @@ for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Node
                    ("SwitchName=a Nodes=n[0-1],n0\n", "second time"), ("SwitchName=a Switches=b\n", "no line of its own"),
                    ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "circle"), ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n1\n", "not connected"),
                    ("SwitchName=a Nodes=n[0-1] Color=red\n", "'Color' is not known"), ("- topology: a\n  flat: true\n", "no switches and no blocks"), ("- topology: a\n  tree:\n    switches:\n      - nodes: n1\n", "nodes of no switch"),
+                   ("- topology: a\n  tree:\n    switches:\n      - nodes: n1\n      - switch: a\n", "bad.conf:4: has nodes of no switch"),
+                   ("- topology: a\n  block:\n    blocks:\n      - block: b\n        nodes: n0\n      - block: b\n        nodes: n1\n", "bad.conf:7: names the switch b again"),
+                   ("- topology: a\n  tree:\n    switches:\n      - switch: a\n        nodes: n1\n        children: b\n", "bad.conf:6: has neither hosts nor switches, or both"),
                    ("- switch: a\n", "is of no known format"), ("BlockName=b1 Nodes=n[0-3]\nBlockName=b2 Nodes=n3\n", "a second time"),
                    ("SwitchName=a Nodes=n[0-999999999]\n", ""), ("SwitchName=a Nodes=n[]\n", ""), ("SwitchName=a Nodes\n", "key=value")):
     (work / "bad.conf").write_text(text)

@@ -155,12 +155,25 @@ class SlurmReader {
     std::vector<std::pair<int, std::string>> lines = {};  // of the other form, by their numbers
   };
 
-  // A list's item begins with its name, and becomes a line when its hosts or switches are there.
+  // A list's item becomes a line at its end: its name may be behind its hosts or switches.
   void read_yaml(std::string_view text) {
     std::istringstream lines{std::string(text)};
     std::vector<YamlTopology> all;
-    std::string item;  // "SwitchName=s0"
+    std::string name, below;  // of an item: "SwitchName=s0", " Nodes=n[0-3]"
+    int begun = 0;
+    const auto finish = [&] {
+      if (name.empty() && !below.empty()) {
+        number_ = begun;
+        fail("has" + lower_case(below.substr(0, below.find('='))) + " of no switch",
+             "give the item switch: or block:");
+      }
+      if (!below.empty()) all.back().lines.emplace_back(begun, name + below);
+      name.clear();
+      below.clear();
+    };
     for (std::string line; std::getline(lines, line);) {
+      if (const std::size_t first = line.find_first_not_of(" \t"); first != line.npos && line[first] == '-')
+        finish();
       ++number_;
       const auto [key, value] = yaml_entry(line);
       if (key.empty()) continue;
@@ -171,16 +184,16 @@ class SlurmReader {
       } else if (key == "cluster_default") {
         all.back().is_default = value == "true";
       } else if (key == "switch" || (key == "block" && !value.empty())) {
-        item = (key == "switch" ? "SwitchName=" : "BlockName=") + value;
+        name = (key == "switch" ? "SwitchName=" : "BlockName=") + value;
       } else if (key == "children" || key == "nodes") {
-        if (item.empty()) fail("has " + key + " of no switch", "begin the item with switch: or block:");
-        all.back().lines.emplace_back(number_, item + (key == "nodes" ? " Nodes=" : " Switches=") + value);
-        item.clear();
+        begun = number_;
+        below += (key == "nodes" ? " Nodes=" : " Switches=") + value;
       } else if (key != "tree" && key != "block" && key != "switches" && key != "blocks" &&
                  key != "block_sizes" && key != "flat") {
         fail("'" + key.substr(0, 60) + "' is not known", "known are switch, block, children, nodes");
       }
     }
+    finish();
     if (all.empty()) fail("has no topology", "begin with - topology:");
     // A topology without lines is flat: it joins hosts by nothing.
     auto chosen = std::ranges::find(all, true, &YamlTopology::is_default);
