@@ -20,8 +20,8 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 from chorale.command import counted
 from chorale.errors import InputError
 
-KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector and log, "
-         "and tables")
+KNOWN = ("known are PyTorch's profiler, flight recorder and execution trace, Chakra, NCCL's inspector, "
+         "profiler plugin and log, and tables")
 MOST_RANKS = 1 << 30
 MOST_UNPACKED = 1 << 30  # bytes
 MOST_PARSED = 16 << 20  # bytes; of a longer profile only the events of collectives are parsed
@@ -470,6 +470,8 @@ def _type_bytes(name: Any) -> int:
     name = name.lower().removeprefix("c10::") if isinstance(name, str) else ""
     if name.startswith(("float8", "f8")):
         return 1
+    if name.startswith("nccl"):  # ncclFloat32, ncclFloat8e4m3
+        return int((re.findall("[0-9]{1,3}", name) or ["0"])[0]) // 8
     return next((size for size, names in _TYPES.items() if name in names), 0)
 
 
@@ -518,6 +520,17 @@ def _call_of_shapes(name: str, args: Any, ranks: int, us: float, where: str) -> 
                 ranks=ranks,
                 us=us,
                 message_bytes=_whole_bytes(_elements(args.get("Input Dims")) * size * tensors, where))
+
+
+def _call_of_plugin(name: str, args: Any, where: str) -> Call:
+    """Of the profiler plugin that NCCL has as an example: "AllReduce" with a count of elements, which is of a
+    block where ranks have blocks; how many ranks there are is not known, nor how long the kernel takes."""
+    size = _number(args, "Count", where) * _type_bytes(_text(args, "Datatype"))
+    return Call(name,
+                str(args.get("CommHash", "")),
+                message_bytes=0 if collective(name) in _BLOCKS else _whole_bytes(size, where),
+                number=int(_number(args, "SeqNum", where)) + 1,
+                common_bytes=_whole_bytes(size, where))
 
 
 _BACKENDS = ("gloo:", "mpi:", "ucc:", "nccl:")
@@ -585,9 +598,12 @@ def _read_profile(place: str, events: Iterable[Tuple[int, Any]], info: Any,
     ranks = int(_number(info, "world_size", f"{file}: distributedInfo", MOST_RANKS))
     tally.order.ranks[file] = info["rank"] if _has_rank(info) else None
     for number, event in events:
+        where = f"{place}[{number}]"
+        if (_text(event, "ph"), _text(event, "cat")) == ("b", "COLL") and isinstance(event.get("args"), dict):
+            launches.append((_number(event, "ts", where),
+                             _call_of_plugin(_text(event, "name"), event["args"], f"{where}.args")))
         if _text(event, "ph") != "X":
             continue
-        where = f"{place}[{number}]"
         name, us, args = _text(event, "name"), _number(event, "dur", where), event.get("args")
         start = _number(event, "ts", where)
         own_spans.append((start, us))

@@ -331,6 +331,39 @@ shapes = [{"ph": "X", "name": f"gloo:{name}", "ts": 10, "dur": 20, "args": {"Inp
 (work / "gloo.json").write_text(json.dumps({"distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 3}, "traceEvents": shapes}))
 assert listed("gloo.json")[1] == {("allreduce", 3, 60): [1, 20], ("allgather", 3, 168): [1, 20], ("broadcast", 3, 56): [1, 20]}
 
+# What PyTorch before 2.2 says of NCCL are its tensors and when it launches: nested, of another type, of no
+# dimension, in a list instead of an object, and twice by two threads. A gather has no size without its ranks.
+old = [{"ph": "X", "name": f"nccl:{name}", "ts": 10, "dur": 20, "tid": thread, "args": {"Input Dims": dims, "Input type": [kind]}} for thread in (1, 2)
+       for name, dims, kind in (("all_reduce", [[3, 5]], "c10::BFloat16"), ("_reduce_scatter_base", [[4], [8]], "float"), ("broadcast", [[]], "int"), ("all_gather", [[[2], [2, 3]]], "double"))]
+many = {("allreduce", 0, 30): [2, 0], ("reducescatter", 0, 48): [2, 0]}
+for name, text, want in (("old.json", old, many), ("ranks.json", {"distributedInfo": {"world_size": 3}, "traceEvents": old[::-1]}, {("allreduce", 3, 30): [2, 0], ("reducescatter", 3, 48): [2, 0], ("allgather", 3, 192): [2, 0]}),
+                         ("marked.json", [{"ph": "i", "name": "nccl:all_reduce"}, {"ph": "X", "name": "nccl:barrier", "args": {}}, *old, {}], many)):
+    (work / name).write_text(json.dumps(text, indent=1).replace("\n", "\r\n"))
+    assert listed(name)[1] == want, (name, listed(name)[1])
+
+# NCCL's profiler plugin: of two ranks a file each, with other events between; a count is of elements, and how
+# many ranks a communicator has is not known, so what has blocks is left out. Ranks of one agree.
+def plugin(rank, *calls):
+    events = [{"name": "Group", "cat": "GROUP", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.5, "args": {"groupId": 0}}]
+    for at, (name, count, kind) in enumerate(calls):
+        same = {"name": name, "cat": "COLL", "id": at, "pid": 7, "tid": 1}
+        events += [{**same, "cat": "COLL_API", "ph": "b", "ts": 0, "args": {"count": count, "datatype": kind}}, {**same, "ph": "b", "ts": 9 - at, "args": {
+            "SeqNum": at, "CommHash": 6479621443159067765, "Rank": rank, "Count": count, "Datatype": kind}}, {**same, "ph": "e", "ts": 20}]
+    return [*dice.sample(events, len(events)), {}]
+
+
+for kind, size in (("ncclFloat32", 4), ("ncclBfloat16", 2), ("ncclFloat8e4m3", 1), ("ncclUint64", 8)):
+    sides = [plugin(rank, ("AllReduce", 2097152, kind), ("Broadcast", 3, kind), ("AllGather", 5, kind), ("AllReduce", 2097152, kind)) for rank in range(2)]
+    for rank, trace in enumerate(sides):
+        (work / f"plugin_{rank}.json").write_text(json.dumps(trace, indent=dice.choice([None, 1])))
+    found, rows = listed("plugin_0.json", "plugin_1.json")
+    assert rows == {("allreduce", 0, 2097152 * size): [2, 0], ("broadcast", 0, 3 * size): [1, 0]} == listed("plugin_1.json")[1], rows
+    assert found["skipped"] == [{"operation": "AllGather without a size", "calls": 2}], found["skipped"]
+for name, trace in (("plugin_2.json", plugin(1, ("AllReduce", 5, "ncclInt8"))), ("plugin_3.json", plugin(0, ("AllReduce", 6, "ncclInt8")))):
+    (work / name).write_text(json.dumps(trace))
+(odd,) = jobs.job({"traces": [str(work / f"plugin_{n}.json") for n in (2, 3)], "machine": ""})["mismatches"]
+assert "bytes in allreduce #1" in odd["mismatch"], odd
+
 # What it would gain: times of 'optimize' for the same sizes, weighted by calls.
 (work / "gain.csv").write_text("collective,ranks,bytes,calls,us\nallreduce,16,65536,10,900\nallgather,16,1048576,3,600\nallreduce,5,4096,7,70\n")
 found = json.loads(run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "1", "--json", "-", "--spec", "spec.json"))
