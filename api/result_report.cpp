@@ -7,6 +7,7 @@
 #include <map>
 
 #include "api/report.h"
+#include "ir/agreement.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
 
@@ -18,10 +19,17 @@ std::string order_in_words(const Collective& collective) {
   if (!adds(collective) || collective.order.kind == SumOrder::Kind::Agreed) return "";
   if (collective.order.kind == SumOrder::Kind::Free)
     return "\nranks may add up in orders of their own, and end with different bits";
+  if (adds_once(collective))
+    return "\neach sum is formed in one place, in the order of the ranks, and rounded once";
   return "\nall add up in one order: " + to_string(collective.order);
 }
 
 }  // namespace
+
+std::string phases_in_words(const Result& result) {
+  if (result.complete || !result.collective.combining || !adds_once(result.collective)) return "";
+  return "reducescatter --sum once and then allgather may be faster, and are not made here: ask for the two";
+}
 
 std::string chunk_counts(const Space& space) {
   if (space.max_chunks == kAnyChunks)

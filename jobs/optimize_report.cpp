@@ -95,12 +95,15 @@ std::string search_in_words(const Optimized& answer) {
     return fmt::format("{}: at {} {} of the bound", complete,
                        format_bytes(static_cast<double>(worst.message_bytes)), share_of_bound(worst));
   }
+  const std::string ended = result.stopped == Stopped::No ? "ended" : name_of(result.stopped);
+  if (const std::string others = phases_in_words(result); !others.empty())
+    return fmt::format("{}, and not all rows are proven; {}",
+                       result.stopped == Stopped::Effort ? "its effort is spent" : ended, others);
   if (result.stopped == Stopped::ChunkCounts)
     return "ended, and not all rows are proven; --search-time tries more chunk counts";
   if (result.stopped == Stopped::Effort)
     return "its effort is spent, and not all rows are proven; a larger --effort tries more";
-  return fmt::format("{}; more time may find better",
-                     result.stopped == Stopped::No ? "ended" : name_of(result.stopped));
+  return ended + "; more time may find better";
 }
 
 std::string to_json(const Optimized& answer) {
