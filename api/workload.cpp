@@ -19,6 +19,7 @@
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "graph/embedding.h"
+#include "ir/agreement.h"
 #include "ir/error.h"
 #include "pages/page.h"
 #include "semantics/verified.h"
@@ -202,7 +203,10 @@ Algorithms find_algorithms(const Topology& machine, const Workload& workload, Wo
   Algorithms found{.machine = {.topology = machine, .algorithms = {}}};
   WorkloadMachine& result = found.machine;
   std::optional<SumOrder> sums;
-  for (NeededCollective& needed : asked(machine, workload, search)) {
+  std::vector<NeededCollective> all = asked(machine, workload, search);
+  // Those that the workload has come first. Of others the tuner goes without what has no algorithm.
+  const NeededCollective* const others = all.data() + needed_collectives(workload).size();
+  for (NeededCollective& needed : all) {
     const Topology part = part_for(machine, workload, needed.scope);
     require_ranks(part, workload, needed);
     if (needed.collective.combining) {
@@ -222,10 +226,11 @@ Algorithms find_algorithms(const Topology& machine, const Workload& workload, Wo
       result.algorithms.push_back(std::move(*given)), known.erase(given);
     else
       result.algorithms.push_back(frontier(part, needed.collective, options));
-    if (result.algorithms.back().points.empty()) {
-      found.missing = std::move(needed);
-      break;
-    }
+    if (!result.algorithms.back().points.empty()) continue;
+    result.algorithms.pop_back();
+    if (&needed >= others) continue;
+    found.missing = std::move(needed);
+    break;
   }
   return found;
 }
@@ -240,7 +245,8 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
     throw InputError(
         workload.name,
         fmt::format("no algorithm was found for {}, a {}", missing->operation, name_of(missing->collective)),
-        "give it more time, or a result file with one");
+        adds_once(missing->collective) ? "take another order of sums"
+                                       : "give it more time, or a result file with one");
   return std::move(found.machine);
 }
 

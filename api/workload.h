@@ -39,7 +39,7 @@ enum class WorkloadSearch { AsIs, Transformed };
 
 // Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a
 // group, or, where operations are over the world, of the world; so all communications but Sends are among as
-// many ranks. Throws InputError, which names one that is not, and where no algorithm was found.
+// many ranks. Throws InputError, which names one that is not, and where none was found for one that is there.
 //
 // `order` is that of all sums (api/inputs.h): "agreed"; "fixed", along the tree of the known ones if they
 // have one, else along one that suits the machine; or a tree. What is known in another order is not taken.
