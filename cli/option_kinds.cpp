@@ -252,14 +252,18 @@ void machine_and_collective(CLI::App* app, Invocation& parsed, QuestionSettings&
          "--allow-disagreement", [&question] { question.order = "free"; },
          "Ranks may add up in orders of their own and end with different bits")
       ->excludes(asked);
-  app->add_option_function<Text>(
-         "--sum", [&question](const Text& how) { question.order = how; },
-         "once: no partial sum travels; each sum is formed in one place, of all inputs in the order of the "
-         "ranks, and rounded once")
+  sum_once(app, asked, question.order)->excludes("--allow-disagreement");
+}
+
+CLI::Option* sum_once(CLI::App* app, CLI::Option* order, Text& target) {
+  return app
+      ->add_option_function<Text>(
+          "--sum", [&target](const Text& how) { target = how; },
+          "once: no partial sum travels; each sum is formed in one place, of all inputs in the order of the "
+          "ranks, and rounded once")
       ->check(CLI::IsMember({"once"}))
       ->type_name("once")
-      ->excludes(asked)
-      ->excludes("--allow-disagreement");
+      ->excludes(order);
 }
 
 // Two numbers for all links, in place of those that each link has.

@@ -184,6 +184,8 @@ void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
 void machine_and_collective(CLI::App*, Invocation& parsed, QuestionSettings&,
                             bool collective_required = true);
+// --sum once, an order of sums that excludes the option of the others.
+CLI::Option* sum_once(CLI::App*, CLI::Option* order, Text& target);
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce,
 // --switches-forward-only,
 // --call-us

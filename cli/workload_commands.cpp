@@ -300,12 +300,12 @@ void target(CLI::App* app, Invocation& parsed, WorkloadTarget& target) {
        "Result files to take algorithms from, instead of a search");
   integer(app, "--max-chunks", target.max_chunks, 1, kMostChunks, "C",
           "Search algorithms that cut a block into at most C chunks (2)");
-  text(
+  CLI::Option* const order = text(
       app, "--order", target.order, "ORDER",
       "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
       "collectives, sizes and runs; by-index, along that of pairs, pairs of pairs, ..., so that 1, 2, 4, ... "
-      "ranks get the same bits; a tree, such as '((0 1) (2 3))'; once, each in one place in the order of the "
-      "ranks, rounded once");
+      "ranks get the same bits; or a tree, such as '((0 1) (2 3))'");
+  sum_once(app, order, target.order);
   progress(app, parsed.progress);
 }
 

@@ -67,8 +67,11 @@ refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "(0 1)", "-
 # On a ring no rank that adds is linked to all: sums are made at once by gathering alone, and the tuner goes
 # without the ReduceScatter that transformations would make. A program that has one is refused, and not for
 # want of time.
-run(chorale, "tune", adam, "--machine", "ring:5", "--ranks", "5", "--order", "once")
-refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "once", "-o", "sums", says="take another order")
+for command in ("tune", "compile"):
+    for order in ("--sum", "--order"):
+        run(chorale, command, adam, "--machine", "ring:5", "--ranks", "5", order, "once", *(["-o", "once"] if command == "compile" else []))
+refused("compile", "sums.chorale", "--machine", "ring:4", "--sum", "once", "-o", "sums", says="take another order")
+refused("compile", "sums.chorale", "--machine", "ring:4", "--sum", "once", "--order", "fixed", "-o", "sums", says="--order excludes --sum")
 # A file in another order is not taken; one along a tree decides the tree.
 run(chorale, "frontier", "ring:4", "allreduce", "--order", "(((0 1) 2) 3)", "--max-chunks", "1", "--json", "chain.json")
 run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", "fixed", "--algorithms", "chain.json", "--set", "N=24", "--max-chunks", "1", "-o", "sums")
