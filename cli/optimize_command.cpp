@@ -257,11 +257,13 @@ class Work : public std::enable_shared_from_this<Work> {
     return "[" + joined(each, ",\n") + "]\n";
   }
 
-  // One directory per collective if there are several.
+  // One directory per collective if there are several. Where the target has a program for none of them there
+  // is nothing that was asked for, and it is refused; what a limit left is kept.
   void write(const std::vector<Optimized>& answers, bool by_work, Outcome& outcome) const {
     std::vector<NamedText> all;
     std::vector<std::string> results;  // for the preload library
     std::vector<Collective> collectives;
+    std::vector<InputError> refusals;
     for (const Optimized& answer : answers) {
       if (answer.rows.empty()) continue;
       const std::string folder =
@@ -276,8 +278,12 @@ class Work : public std::enable_shared_from_this<Work> {
       std::ranges::move(made.notes, std::back_inserter(outcome.notes));
       results.push_back((answers.size() > 1 ? name_of(answer.result.collective) + "/" : "") + "result.json");
       collectives.push_back(answer.result.collective);
-      outcome.text += "wrote " + shown(folder) + "/: README.md has the commands to build and run it\n";
+      outcome.text += "wrote " + shown(folder) + "/" +
+                      (made.refusal ? "" : ": README.md has the commands to build and run it") + "\n";
+      if (made.refusal) refusals.push_back(*made.refusal);
     }
+    if (!refusals.empty() && refusals.size() == results.size() && supervisor_.stopped() == Stopped::No)
+      throw refusals.front();
     // A program is run with one script for all collectives, by the preload library; it is tried at once,
     // unless a limit has come.
     const std::string script = command_.directory + "/run.sh";

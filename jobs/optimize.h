@@ -15,6 +15,7 @@
 #include "api/compile.h"
 #include "cost/busbw.h"
 #include "ir/collective.h"
+#include "ir/error.h"
 #include "ir/fields.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
@@ -157,6 +158,8 @@ Report report_of(const Optimized&);
 struct OptimizedFiles {
   std::vector<NamedText> files = {};
   std::vector<std::string> notes = {};  // points that the target cannot express, and what it loses
+  // Where a target has no program for any of them: why not for the first.
+  std::optional<InputError> refusal = {};
 };
 // `target`: what the programs are for; none: programs as they are, whose MPI collectives the preload library
 // replaces.

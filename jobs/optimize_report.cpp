@@ -449,8 +449,9 @@ std::string unproven(const Result& result) {
 }
 
 // The README is made last, when it is known which programs there are; without a target there are none.
+// `lacking` is what the target cannot express ("no program ...").
 std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeRun, std::string>>& programs,
-                      std::optional<Target> target) {
+                      const std::vector<std::string>& lacking, std::optional<Target> target) {
   const Result& result = answer.result;
   std::string text = fmt::format("# {} on {}\n\n{}{}.\n\n", name_of(result.collective), result.topology.name,
                                  unproven(result), conclusion(answer));
@@ -461,8 +462,10 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
       "- `table.json`: the table\n"
       "- `result.json`: all schedules with their proofs: `chorale check result.json`, `chorale show "
       "result.json`\n";
-  if (!programs.empty()) text += "\n## Programs\n\n| messages | file |\n|---|---|\n";
+  if (!programs.empty() || !lacking.empty()) text += "\n## Programs\n";
+  if (!programs.empty()) text += "\n| messages | file |\n|---|---|\n";
   for (const auto& [run, path] : programs) text += fmt::format("| {} | `{}` |\n", range_of(run), path);
+  for (const std::string& each : lacking) text += fmt::format("\nThere is {}.\n", each);
   if (!programs.empty() && target)
     if (const std::string commands = commands_for(*target, programs.front().second, result.topology.ranks);
         !commands.empty())
@@ -508,11 +511,13 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
                 {"table.json", to_json(answer)},
                 {"index.html", to_page(result, best_sizes(result, {}, stop), report_of(answer), stop)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
+  std::vector<std::string> lacking;
   std::set<std::string> written;
   const auto add = [&](const OrError<Compiled>& compiled, const SizeRun& run) {
     if (!compiled) {
-      made.notes.push_back(
-          fmt::format("no program (messages: {}): {}", range_of(run), compiled.error().what()));
+      lacking.push_back(fmt::format("no program (messages: {}): {}", range_of(run), compiled.error().what()));
+      made.notes.push_back(lacking.back());
+      if (!made.refusal) made.refusal = compiled.error();
       return;
     }
     const Compiled& program = *compiled;
@@ -523,7 +528,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
       made.files.insert(made.files.end(), program.files.begin(), program.files.end());
   };
   if (!target) {
-    made.files.push_back({"README.md", readme_of(answer, programs, target)});
+    made.files.push_back({"README.md", readme_of(answer, programs, lacking, target)});
     return made;
   }
   const TargetForm form = entry_of(*target).form;
@@ -550,7 +555,8 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
       add(try_compile(performed.topology, performed.points[run.point], *target, options), run);
     }
   }
-  made.files.push_back({"README.md", readme_of(answer, programs, target)});
+  if (!programs.empty()) made.refusal.reset();
+  made.files.push_back({"README.md", readme_of(answer, programs, lacking, target)});
   return made;
 }
 

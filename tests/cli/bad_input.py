@@ -344,6 +344,7 @@ for name, (arguments, word) in {
     "sums at once of a collective without sums": (["frontier", "ring:4", "allgather", "--sum", "once"], "--sum: is of sums"),
     "sums at once, in an order": (["frontier", "ring:4", "allreduce", "--sum", "once", "--order", "fixed"], "--order excludes --sum"),
     "sums at once that switches add": (["frontier", "dgx-h100:1", "allreduce", "--sum", "once"], "add --switches-forward-only"),
+    "programs that the target does not have": (["optimize", "ring:3", "allreduce", "--sum", "once", "--sizes", "1K", "--target", "cuda", "-o", "none"], "target cuda rounds"),
     "an order that is long": (["frontier", "ring:4", "allreduce", "--order", "(" * 5000], "'" + "(" * 60 + "...' is more than 4096 brackets deep"),
     "an order without a rank": (["frontier", "ring:4", "allreduce", "--order", "((0 1) 2)"], "lacks rank 3"),
     "a machine without a size": (["frontier", "ring", "allgather"], "topology ring: a size is missing"),

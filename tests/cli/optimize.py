@@ -293,6 +293,10 @@ if shutil.which("mpicxx"):
         assert ", 0 wrong, 0 slots with ranks that differ" in said, said
         assert re.search(rf"^allreduce on ring:4: {row['steps']} steps?, ", said), (row, said)
 
+# What a target cannot express has no row in the README, and a sentence.
+run("optimize", "ring:24", "allreduce", "--sizes", "64,1G", "--effort", "1", "-o", "large", "--target", "mscclpp")
+readme, plans = (work / "large/README.md").read_text(), list((work / "large").glob("*.plan.json"))
+assert len(plans) == 1 and f"| from 1 GiB | `{plans[0].name}` |" in readme and "There is no program (messages: below 1 GiB): " in readme, readme
 # For GPUs one directory of all algorithms, of which its program chooses by size; here on threads.
 if shutil.which("g++") and shutil.which("make"):
     run("optimize", "dgx1", "allgather", "--sizes", "8K:2M:16", "--search-time", "500ms", "-o", "cuda", "--target", "cuda")
