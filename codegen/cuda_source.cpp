@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "codegen/embedded_files.h"
 #include "codegen/epilogue_source.h"
@@ -20,6 +22,8 @@
 
 namespace chorale {
 namespace {
+
+constexpr const char* kHook = "custom_allreduce.cu";
 
 // Of the largest buffer of a rank: what nccl-tests calls the size.
 // An AllReduce has one block in each, an Allgather as many as ranks in its output.
@@ -95,6 +99,23 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
          function + printed_promise(promise) + "}  // namespace algorithm\n";
 }
 
+// A Makefile without the library that only an AllReduce has (custom_allreduce.cu): no target for it, nor a
+// word of it.
+std::string without_hook(const std::string& makefile) {
+  std::string text;
+  std::istringstream lines(makefile);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t name = line.find(" hook");
+    if (line.starts_with(".PHONY"))
+      text += line.erase(name, std::string_view(" hook").size()) + "\n";
+    else if (line.starts_with("custom_allreduce"))
+      std::getline(lines, line);  // its recipe
+    else if (name == line.npos && !line.starts_with("hook:"))
+      text += line + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::optional<Fault> without_cuda_programs(const Collective& collective) {
@@ -111,8 +132,11 @@ std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
   std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, bus_factor)},
                                   {"in_place.h", algorithm_header(collective, *in_place, bus_factor)}};
   for (const EmbeddedFile& file : cuda_files())
-    if (collective.kind == CollectiveKind::AllReduce || file.path != std::string_view("custom_allreduce.cu"))
+    if (collective.kind == CollectiveKind::AllReduce)
       files.push_back({file.path, file.contents});
+    else if (file.path != std::string_view(kHook))
+      files.push_back({file.path, file.path == std::string_view("Makefile") ? without_hook(file.contents)
+                                                                            : std::string(file.contents)});
   return files;
 }
 
@@ -204,8 +228,7 @@ constexpr const char* kMakefile =
 #   make -f all_sizes.mk cpu      virtual ranks on threads of the CPU; then ./all_sizes_cpu -b 1K -e 64M
 #   make -f all_sizes.mk gpu      virtual ranks on one GPU; then ./all_sizes_gpu
 #   make -f all_sizes.mk peers    one process a GPU: a program per algorithm, peers_0_gpu and so on
-#   make -f all_sizes.mk hook     an AllReduce for vLLM and SGLang: a library per algorithm; sizes.txt has which is for
-#                                 a size
+#   make -f all_sizes.mk hook     an AllReduce for vLLM and SGLang: a library per algorithm (sizes: sizes.txt)
 #   make -f all_sizes.mk multimem the same where a switch adds and copies: multimem_0_gpu and so on
 ALGORITHMS = @NUMBERS@
 @SETTINGS@# Algorithms have the same names, so a library shows its main function alone.
@@ -276,7 +299,8 @@ std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized, s
   }
   files.push_back({"sizes.txt", sizes});
   files.push_back({"all_sizes.cpp", filled(kChooser, "@RANGES@", ranges)});
-  files.push_back({"all_sizes.mk", filled(filled(kMakefile, "@NUMBERS@", numbers), "@SETTINGS@", settings)});
+  const std::string makefile = there.contains(kHook) ? kMakefile : without_hook(kMakefile);
+  files.push_back({"all_sizes.mk", filled(filled(makefile, "@NUMBERS@", numbers), "@SETTINGS@", settings)});
   return files;
 }
 

@@ -297,6 +297,13 @@ if shutil.which("mpicxx"):
 run("optimize", "ring:24", "allreduce", "--sizes", "64,1G", "--effort", "1", "-o", "large", "--target", "mscclpp")
 readme, plans = (work / "large/README.md").read_text(), list((work / "large").glob("*.plan.json"))
 assert len(plans) == 1 and f"| from 1 GiB | `{plans[0].name}` |" in readme and "There is no program (messages: below 1 GiB): " in readme, readme
+# The library for engines is an AllReduce.
+for collective, hooks in (("allreduce", True), ("alltoall", False)):
+    run("optimize", "pcie:1x2", collective, "--sizes", "1K", "--target", "cuda", "-o", collective)
+    run("emit", f"{collective}/result.json", "--point", "0", "--target", "cuda", "-o", collective)
+    makefiles = [(work / collective / f"pcie_1x2_{collective}{name}").read_text() for name in (".cuda/all_sizes.mk", "_0.cuda/Makefile")]
+    for text in makefiles:
+        assert re.search(r"^multimem: ", text, re.M) and ("hook" in text) == ("custom_allreduce" in text) == hooks, text
 # For GPUs one directory of all algorithms, of which its program chooses by size; here on threads.
 if shutil.which("g++") and shutil.which("make"):
     run("optimize", "dgx1", "allgather", "--sizes", "8K:2M:16", "--search-time", "500ms", "-o", "cuda", "--target", "cuda")
