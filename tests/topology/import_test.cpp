@@ -579,6 +579,8 @@ TEST(NvidiaSmi, PciByItsClasses) {
   EXPECT_EQ(between(import.machine, 0, 4), 1);
   EXPECT_EQ(between(import.machine, 3, 5), 1);
   EXPECT_EQ(between(import.machine, 4, 5), 1);
+  EXPECT_THAT(import.assumed,
+              Contains(HasSubstr("PCI of 26 GB/s (the file that NCCL_TOPO_DUMP_FILE names has")));
 }
 
 TEST(NvidiaSmi, RefusesInOneLine) {

@@ -358,11 +358,12 @@ class SmiReader {
     if (gpu.links > 0) host_.note_above_line(link_facts(gpu.link), nvlink);
     host_.socket_gbs = socket_facts(gpu.cpu).gbs;  // the text names no CPU
     host_.assumed.push_back(fmt::format(
-        "the text has no rates: GPUs are taken for {}, {}PCI of {} GB/s; {} GB/s between CPUs ({})", kind,
+        "the text has no rates: GPUs are taken for {}, {}PCI of {} GB/s{}; {} GB/s between CPUs ({})", kind,
         nvlink > 0 ? fmt::format("with NVLinks of {} GB/s{} and ", nvlink,
                                  choices_.nvlink_gbs > 0 ? ", as specified," : " (--nvlink-gbs sets another)")
                    : "with ",
-        up, host_.socket_gbs, gpu.cpu));
+        up, nvlink > 0 ? "" : " (the file that NCCL_TOPO_DUMP_FILE names has theirs)", host_.socket_gbs,
+        gpu.cpu));
     if (gpu_parts.size() < devices_.size())
       host_.assumed.push_back(
           fmt::format("NICs are taken for {} Gb/s each{}", gbits,
