@@ -317,6 +317,22 @@ step = '<step s="0" type="{}" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="2
 for name, ends in {"there": (0, 1), "back": (1, 0)}.items():
     (work / f"{name}.json").write_text(json.dumps({"collective": name, "chunks": [{"pre": [ends[0]], "post": [ends[1]]}]}))
 assert "right" in run_chorale("program", "custom.xml", "--collective", "there.json").stdout
+# A relay of three ranks with lines of Windows, the last rank first; and a sum of two inputs at a third, by
+# two blocks in an order. What the one promises the other does not do.
+hop = '<step s="{}" type="{}" srcbuf="{}" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="{}" deps="{}" hasdep="{}"/>'
+head = '<algo name="x" proto="LL" nchannels="1" nchunksperloop="1" ngpus="3" coll="custom" inplace="0">'
+give = '<gpu id="{}" i_chunks="1" o_chunks="0" s_chunks="0"><tb id="0" send="{}" recv="-1" chan="0">' + hop.format(0, "s", "i", -1, -1, 0) + "</tb></gpu>"
+(work / "relay.xml").write_text("\r\n".join([
+    head, '<gpu id="2" i_chunks="0" o_chunks="1" s_chunks="0"><tb id="0" send="-1" recv="1" chan="0">' + hop.format(0, "r", "i", -1, -1, 0) + "</tb></gpu>",
+    '<gpu id="1" i_chunks="0" o_chunks="1" s_chunks="0"><tb id="0" send="2" recv="0" chan="0">' + hop.format(0, "rcs", "i", -1, -1, 0) + "</tb></gpu>", give.format(0, 1), "</algo>", ""]), newline="")
+(work / "sum.xml").write_text(
+    head + give.format(0, 2) + give.format(1, 2) + '<gpu id="2" i_chunks="0" o_chunks="1" s_chunks="0"><tb id="0" send="-1" recv="0" chan="0">' + hop.format(0, "r", "i", -1, -1, 1) +
+    '</tb><tb id="1" send="-1" recv="1" chan="0">' + hop.format(0, "rrc", "o", 0, 0, 0) + "</tb></gpu></algo>")
+for name, chunks in {"relayed": [{"pre": [0], "post": [1, 2]}], "summed": [{"pre": [0, 1], "post": [2]}]}.items():
+    (work / f"{name}.json").write_text(json.dumps({"collective": name, "combining": name == "summed", "chunks": chunks}))
+for program, promise, code in (("relay.xml", "relayed.json", 0), ("sum.xml", "summed.json", 0), ("relay.xml", "summed.json", 2), ("sum.xml", "relayed.json", 2)):
+    done = run_chorale("program", program, "--collective", promise, code=code)
+    assert ("out of place: right" in (done.stdout or "")) == (code == 0) and len((done.stderr or "").splitlines()) == (code == 2), (program, promise, done)
 # A step that waits for one that raises no flag: MSCCL's executor would wait for ever.
 waits = '<tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="nop" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="0" depid="0" deps="0" hasdep="0"/></tb>'
 (work / "flagless.xml").write_text((work / "custom.xml").read_text().replace('</tb></gpu><gpu id="1"', f'</tb>{waits}</gpu><gpu id="1"'))
