@@ -64,7 +64,7 @@ def run(blocks, chance):
 class Promise:
     """Numbers of slots by rank, what they hold at the end, and where they lie if the buffers are the same."""
 
-    def __init__(self, kind, ranks, k, root, sizes):
+    def __init__(self, kind, ranks, k, root, sizes, step=1):
         every = range(ranks)
         whole, block = [ranks * k] * ranks, [k] * ranks
         at_root = lambda sizes: [sizes[r] if r == root else 0 for r in every]  # noqa: E731
@@ -81,7 +81,7 @@ class Promise:
                 "allgather": [(j // k, j % k)], "gather": [(j // k, j % k)],
                 "alltoall": [(j // k, r * k + j % k)], "scatter": [(root, r * k + j)],
                 "reducescatter": [(q, r * k + j) for q in every], "broadcast": [(root, j)],
-                "sendrecv": [((r - 1) % ranks, j)]}.get(kind, [(q, j) for q in every]))
+                "sendrecv": [((r - step) % ranks, j)]}.get(kind, [(q, j) for q in every]))
 
     def place(self, same, rank, buffer, index):
         if buffer == "s" or not same:

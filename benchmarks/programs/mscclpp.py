@@ -34,7 +34,10 @@ class Plan:
             self.sizes[1] = self.sizes[0]
         k = {"reducescatter": max(self.sizes[1]), "alltoall": max(self.sizes[0]) // self.ranks,
              "scatter": max(self.sizes[1])}.get(kind, max(self.sizes[0]))
-        self.promise = Promise(kind, self.ranks, k, self.plan.get("root", 0), self.sizes)
+        ends = [peer for entry in self.gpus[0]["channels"] for peer in entry.get("connected_to", [])]
+        step = min(ends, default=1)  # of sendrecv with a split mask: ranks in a group
+        step = step if step & (step - 1) == 0 < step and self.ranks % step == 0 else 1
+        self.promise = Promise(kind, self.ranks, k, self.plan.get("root", 0), self.sizes, step)
         self.promise.unit = self.pieces
 
     def operations(self):

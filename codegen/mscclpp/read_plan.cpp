@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <set>
@@ -149,10 +150,10 @@ class PlanPieces {
   long long grain_ = 0;  // bytes of a piece, in pipelines
 };
 
-// Each rank's input goes to the next rank's output.
-Collective send_to_next(int ranks) {
+// Each rank's input goes to the output of the rank `step` further.
+Collective send_further(int ranks, int step) {
   Collective result{.custom_name = "sendrecv", .ranks = ranks};
-  for (Rank n = 0; n < ranks; ++n) result.chunks.push_back({.pre = {n}, .post = {(n + 1) % ranks}});
+  for (Rank n = 0; n < ranks; ++n) result.chunks.push_back({.pre = {n}, .post = {(n + step) % ranks}});
   return result;
 }
 
@@ -308,9 +309,27 @@ class Translator {
     program.chunks_per_block = result_.collective.chunks_per_block;
   }
 
+  // With a split mask, which the plan has not, the DSL's sendrecv is between groups of 2^k ranks.
+  int groups_of() const {
+    int least = ranks();
+    for (const std::vector<Rank>* peers : {&gpus_[0].peers, &gpus_[0].ports})
+      for (const Rank peer : *peers) least = std::min(least, peer);
+    return least > 0 && std::has_single_bit(unsigned(least)) && ranks() % least == 0 && least < ranks()
+               ? least
+               : 1;
+  }
+
   void custom(int longest) {
     const std::string name = root_["collective"].text();
-    const PromisedOf known = name == "sendrecv" && !promised_ ? send_to_next : promised_;
+    PromisedOf known = promised_;
+    if (const int step = groups_of(); name == "sendrecv" && !promised_) {
+      known = [step](int ranks) { return send_further(ranks, step); };
+      if (step > 1)
+        result_.notes.push_back(
+            fmt::format("{}: is of groups of {} ranks, as channels of rank 0 lead: each "
+                        "rank's input goes to the rank {} further",
+                        root_["collective"].where(), step, step));
+    }
     result_.collective =
         promised_collective(known, root_["collective"].where(), name, ranks(), longest, result_.pieces);
     result_.program.collective = result_.collective.kind;

@@ -56,8 +56,9 @@ struct MscclppFile {
 // barriers and semaphores; a channel, semaphore or packet of two blocks; waits and signals whose numbers in a
 // launch differ; what the executor does not do as the plan states (get between different indices, packets in
 // a pipeline, double-buffered scratch of peers). `most_operations` is for executors that were built with
-// another limit. "sendrecv" of the DSL is known: each rank's input goes to the next rank's output. Other
-// names, such as "custom", say nothing of what is promised: `promised` does.
+// another limit. "sendrecv" of the DSL is known: each rank's input goes to the next rank's output, or to
+// the same rank of the next group of 2^k, as channels lead. Other names, such as "custom", say nothing of
+// what is promised: `promised` does.
 MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64,
                               const PromisedOf& promised = {});
 

@@ -395,6 +395,36 @@ TEST(ReadMscclppPlan, a_collective_without_a_name_is_promised) {
   EXPECT_THAT(promised(stays), Not(IsEmpty()));
 }
 
+// Between groups of 2^k ranks; three are no such group, and then the next rank is meant.
+TEST(ReadMscclppPlan, sendrecv_is_between_groups_as_channels_lead) {
+  const auto between = [](int ranks, int step) {
+    Json pair = put_by_proxies("pwsf"), plan = pair;
+    plan["collective"] = "sendrecv";
+    plan["gpus"] = Json::array();
+    for (Rank n = 0; n < ranks; ++n) {
+      Json gpu = pair["gpus"][0];
+      const Rank next = (n + step) % ranks;
+      gpu["id"] = n;
+      gpu["output_chunks"] = 1;
+      gpu["channels"][0]["connected_to"] = {next};
+      gpu["remote_buffers"][0]["rank"] = next;
+      Json& list = gpu["threadblocks"][0]["ops"];
+      list[3]["dst_buff"][0]["index"] = 0;
+      list.erase(4);
+      plan["gpus"].push_back(gpu);
+    }
+    return plan;
+  };
+  for (const auto& [ranks, step] : {std::pair{2, 1}, {4, 2}, {8, 4}}) {
+    EXPECT_THAT(faults(between(ranks, step)), IsEmpty()) << ranks;
+    EXPECT_THAT(read_plan(between(ranks, step)).notes, SizeIs(step > 1 ? 1 : 0)) << ranks;
+  }
+  EXPECT_THAT(faults(between(6, 3)), Not(IsEmpty()));
+  Json lost = between(4, 2);  // rank 0 puts nothing, and signals still
+  lost["gpus"][0]["threadblocks"][0]["ops"][3] = lost["gpus"][0]["threadblocks"][0]["ops"][0];
+  EXPECT_THAT(faults(lost), Not(IsEmpty()));
+}
+
 // A packet is made at home and stored at all others by the switch; over a port it is put with its flag.
 TEST(ReadMscclppPlan, packets_go_over_switches_and_ports) {
   Json plan = two_ranks("allgather", "s", 1, 2, 2, [](int n) {
