@@ -340,10 +340,24 @@ class Tally:
         }
 
 
-def job_of(files: Sequence[str]) -> Dict[str, Any]:
+_NAMES = (".json", ".json.gz", ".et")
+
+
+def _files_of(path: str) -> List[str]:
+    """A folder, as HTA takes one, is the traces in it."""
+    if not os.path.isdir(path):
+        return [path]
+    found = sorted(each.path for each in os.scandir(path) if each.name.endswith(_NAMES) and each.is_file())
+    if not found:
+        raise InputError(f"{path}: has no file that ends in {', '.join(_NAMES)}; give its traces by name")
+    return found
+
+
+def job_of(traces: Sequence[str]) -> Dict[str, Any]:
     """The job of these traces: "duration_us", "calls", the longest first, or the most bytes, "skipped" and
     "mismatches", as docs/formats.md has them. Throws InputError with the file and the place."""
     tally = Tally()
+    files = [file for each in traces for file in _files_of(each)]
     for file in files:
         _read_trace(file, _mapped(file), len(files), tally)
     job = tally.job()

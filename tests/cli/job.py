@@ -364,6 +364,18 @@ for name, trace in (("plugin_2.json", plugin(1, ("AllReduce", 5, "ncclInt8"))), 
 (odd,) = jobs.job({"traces": [str(work / f"plugin_{n}.json") for n in (2, 3)], "machine": ""})["mismatches"]
 assert "bytes in allreduce #1" in odd["mismatch"], odd
 
+# A folder is the traces in it, packed or not, beside what is none; with a file more; and one without any.
+calls = job()
+for rank in range(8):
+    text = json.dumps(kineto(calls, rank)).encode()
+    (work / "hta" / "deeper.json").mkdir(parents=True, exist_ok=True)
+    (work / "hta" / f"trace_{rank}.json{'.gz' * (rank % 2)}").write_bytes(gzip.compress(text) if rank % 2 else text)
+(work / "hta/notes.txt").write_text("no trace\n")
+assert listed("hta")[1] == listed(*[f"hta/trace_{rank}.json{'.gz' * (rank % 2)}" for rank in range(8)])[1]
+(work / "hta/trace_7.json.gz").rename(work / "last.gz")
+assert listed("hta", "last.gz")[0]["calls"] == json.loads(run("job", "last.gz", "hta", "--json", "-"))["calls"]
+refused("job", work / "hta/deeper.json", says="has no file that ends in .json, .json.gz, .et; give its traces by name")
+
 # What it would gain: times of 'optimize' for the same sizes, weighted by calls.
 (work / "gain.csv").write_text("collective,ranks,bytes,calls,us\nallreduce,16,65536,10,900\nallgather,16,1048576,3,600\nallreduce,5,4096,7,70\n")
 found = json.loads(run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "1", "--json", "-", "--spec", "spec.json"))
