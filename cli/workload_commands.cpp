@@ -84,6 +84,8 @@ WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& targ
   FrontierOptions options{.max_chunks = target.max_chunks,
                           .time_limit = supervisor.time_left(),
                           .synthesis = {.limits = {.stop = supervisor.stop()}}};
+  // Without a limit each search ends by its effort.
+  if (options.time_limit.count() < 0) options.effort = kUsualEffort;
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
   return algorithms_for(topology, workload, search, known_results(target), options, target.order);

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import struct
 import sys
 
@@ -72,6 +73,9 @@ for command in ("tune", "compile"):
         run(chorale, command, adam, "--machine", "ring:5", "--ranks", "5", order, "once", *(["-o", "once"] if command == "compile" else []))
 refused("compile", "sums.chorale", "--machine", "ring:4", "--sum", "once", "-o", "sums", says="take another order")
 refused("compile", "sums.chorale", "--machine", "ring:4", "--sum", "once", "--order", "fixed", "-o", "sums", says="--order excludes --sum")
+# Without a limit the effort ends a search whose proofs would take minutes.
+run(chorale, "compile", adam, "--machine", "ring:5", "--ranks", "5", "--order", "by-index", "-o", "by_index",
+    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (100, 100)))
 # A file in another order is not taken; one along a tree decides the tree.
 run(chorale, "frontier", "ring:4", "allreduce", "--order", "(((0 1) 2) 3)", "--max-chunks", "1", "--json", "chain.json")
 run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", "fixed", "--algorithms", "chain.json", "--set", "N=24", "--max-chunks", "1", "-o", "sums")
