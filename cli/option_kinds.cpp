@@ -199,7 +199,8 @@ void machine_changes(CLI::App* app, Invocation& parsed, std::initializer_list<co
   repeated("--without-rank", changes.without_ranks, "R",
            "Without rank R, by number or name (gpu5); those behind it move up");
   repeated("--degrade", changes.degraded, "A-B=PART",
-           "With this fraction of a link's bandwidth left, such as 0-1=0.5");
+           "With this fraction of a link's bandwidth left, such as 0-1=0.5; or of a shared limit's, named as "
+           "by 'topology show' ('port out 0=0.5')");
   app->add_flag_callback(
       "--switches-multicast", [&changes] { changes.switches.multicast = true; },
       "Its switches make copies: one for several ranks comes in once");

@@ -54,12 +54,18 @@ std::vector<Node> nodes_found(const Topology& t, const std::string& name) {
   return {is_switch ? t.ranks + *number : *number};
 }
 
+// A machine without switch nodes has their ports as limits, of which one can be slower.
+std::string or_a_limit(const Topology& t) {
+  return t.limits.empty() ? "" : fmt::format(", or a shared limit, such as '{}=0.5'", t.limits.front().name);
+}
+
 std::vector<Node> nodes_named(const Topology& t, const std::string& option, const std::string& name) {
   std::vector<Node> nodes = nodes_found(t, name);
   if (nodes.empty())
     throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
-                     fmt::format("use 0 to {}{}", t.ranks - 1,
-                                 t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
+                     fmt::format("use 0 to {}{}{}", t.ranks - 1,
+                                 t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : "",
+                                 option == "--degrade" ? or_a_limit(t) : ""));
   return nodes;
 }
 
@@ -77,7 +83,7 @@ std::vector<LinkId> links_named(const Topology& t, const std::string& option, co
     if (nodes.empty())
       throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
                        "use A-B for both directions, A>B for one, or a node's name for all of its links: " +
-                           example_name(t));
+                           example_name(t) + (option == "--degrade" ? or_a_limit(t) : ""));
     const auto ends_at = [&](Node n) { return std::ranges::find(nodes, n) != nodes.end(); };
     std::vector<LinkId> result;
     for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
@@ -146,15 +152,18 @@ void degrade(Topology& t, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
     throw InputError("--degrade", "'" + text.substr(0, 60) + "' has no fraction", "use A-B=0.5");
-  const std::vector<LinkId> links = links_named(t, "--degrade", text.substr(0, equals));
+  const std::string name = text.substr(0, equals);
+  std::vector<int*> slower;
+  for (SharedLimit& limit : t.limits)
+    if (lower_case(limit.name) == lower_case(name)) slower.push_back(&limit.bandwidth);
+  if (slower.empty())
+    for (LinkId l : links_named(t, "--degrade", name)) slower.push_back(&t.links[l].bandwidth);
   const Part part = part_in(text.substr(equals + 1));
   int times = 1;
-  for (LinkId l : links)
-    times = std::lcm(times, part.below / std::gcd(part.below, t.links[l].bandwidth * part.above));
+  for (const int* each : slower)
+    times = std::lcm(times, part.below / std::gcd(part.below, *each * part.above));
   if (times > 1) scale(t, times);
-  for (LinkId l : links)
-    t.links[l].bandwidth =
-        static_cast<int>(static_cast<long long>(t.links[l].bandwidth) * part.above / part.below);
+  for (int* each : slower) *each = static_cast<int>(static_cast<long long>(*each) * part.above / part.below);
 }
 
 // Links behind a removed one move up, and limits name the remaining ones by their new numbers.

@@ -132,6 +132,19 @@ TEST(Changes, OfChosenRoutesAreOfTheMachineBelow) {
     EXPECT_EQ(changed(flat, changes), changed(described, changes));
 }
 
+// A machine without switch nodes has their ports as limits: one of them is half of what the others are.
+TEST(Changes, OfALimitByItsName) {
+  const Topology whole = load_topology("hub:5"), t = load_topology("hub:5", {.degraded = {"Port in 2=0.5"}});
+  ASSERT_EQ(t.limits.size(), whole.limits.size());
+  for (std::size_t i = 0; i < t.limits.size(); ++i)
+    EXPECT_EQ(t.limits[i].bandwidth * (t.limits[i].name == "port in 2" ? 2 : 1),
+              2 * whole.limits[i].bandwidth);
+  for (const Link& link : t.links) EXPECT_EQ(link.bandwidth, 2 * whole.links.front().bandwidth);
+  EXPECT_THAT(refusal("hub:5", {.degraded = {"0-switch0=0.5"}}),
+              HasSubstr("use 0 to 4, or a shared limit, such as 'port out 0=0.5'"));
+  EXPECT_THAT(refusal("hub:5", {.without_links = {"0-switch0"}}), testing::EndsWith("use 0 to 4"));
+}
+
 // Of random changes: what is left is just what was not named.
 TEST(Changes, LeaveTheRestAsItIs) {
   std::mt19937 random(11);
