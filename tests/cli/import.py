@@ -93,6 +93,7 @@ answer = json.loads(run(*slow, "--json", "answer.json", code=(0, 3)) and (work /
 assert "node1:mlx5_1" in [name for part in answer["binding"]["parts"] for name in part["names"]], answer["binding"]
 refused("bounds", files / "h100.xml", "allreduce", "--nodes", "2", "--without-link", "mlx5_3", says="'mlx5_3' is in 2 nodes; use node0:mlx5_3")
 refused("bounds", files / "h100.xml", "allreduce", "--degrade", "mlx5_99=0.5", says="one of gpu0, mlx5_0")
+refused("bounds", files / "h100.xml", "allreduce", "--nodes", "2", "--without-link", "node2:mlx5_0", says="one of node0:gpu0, node0:mlx5_0")
 refused("bounds", files / "h100.xml", "allreduce", "--without-link", "mlx5_3", says="those of one node lead nowhere; join several nodes")
 # A cable has one name: what is printed is taken, before the collective too. On PCI a GPU's name is its link.
 run("optimize", "rtx-4090:1x1x4", "--degrade", "0-switch0=0.5", "allreduce", "--sizes", "1G", "--effort", "1", "--json", "answer.json", code=(0, 3))

@@ -45,11 +45,13 @@ std::vector<NamedPart> named_parts(const std::vector<Host>& hosts) {
   return all;
 }
 
-std::string listed(const std::vector<NamedPart>& parts) {
+// Those of the first node, as they are to be typed.
+std::string listed(const std::vector<NamedPart>& parts, std::size_t nodes) {
   std::vector<std::string> names;
   for (const NamedPart& each : parts)
-    if (each.node == parts.front().node) names.push_back(each.names.back());
-  return joined(names);
+    if (each.node == parts.front().node)
+      names.push_back((nodes > 1 ? fmt::format("node{}:", each.node) : "") + each.names.back());
+  return joined(names) + (nodes > 1 ? fmt::format(", to those of node{}", nodes - 1) : "");
 }
 
 double part_left(const std::string& text) {
@@ -121,7 +123,7 @@ std::vector<std::string> change_parts(std::vector<Host>& hosts, MachineChanges& 
       done.push_back(left > 0 ? fmt::format("with {}={:g}", name, left) : "without link " + name);
     } else if (name.find_first_of("->") == std::string::npos) {
       throw InputError(option, "'" + name.substr(0, 60) + "' names no link",
-                       "use A-B for both directions, A>B for one, or one of " + listed(parts));
+                       "use A-B for both directions, A>B for one, or one of " + listed(parts, hosts.size()));
     }
     return !found.empty();
   };
