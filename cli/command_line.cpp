@@ -157,11 +157,12 @@ std::vector<Text> as_options(int argc, const char* const* argv) {
   return words;
 }
 
-// CLI11 would only report that an argument was not expected, or that a command is required.
-void require_known_commands(const CLI::App& app, const std::vector<Text>& words) {
+// CLI11 would only report that an argument was not expected, or that a command is required. Returns the
+// command.
+const CLI::App& require_known_commands(const CLI::App& app, const std::vector<Text>& words) {
   const CLI::App* at = &app;
   for (const Text& name : words) {
-    if (name.starts_with('-') || commands_of(*at).empty()) return;
+    if (name.starts_with('-') || commands_of(*at).empty()) break;
     std::vector<Text> known;
     const CLI::App* next = nullptr;
     for (const CLI::App* command : commands_of(*at)) {
@@ -173,6 +174,19 @@ void require_known_commands(const CLI::App& app, const std::vector<Text>& words)
                        did_you_mean(name, known, "see '" + path_of(*at) + " --help'"));
     at = next;
   }
+  return *at;
+}
+
+// CLI11 takes the name of the next option for the value, and reports what is left over.
+void require_values(const CLI::App& command, const std::vector<Text>& words) {
+  const auto option = [&](const Text& word) {
+    return word.starts_with('-') ? command.get_option_no_throw(word) : nullptr;
+  };
+  for (std::size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i)
+    if (const CLI::Option* const one = option(words[i]);
+        one != nullptr && one->get_items_expected_min() > 0 && option(words[i + 1]) != nullptr)
+      throw InputError(command.get_name(), words[i] + " needs a value",
+                       "see '" + path_of(command) + " --help'");
 }
 
 // The command that was being read when parsing failed.
@@ -222,7 +236,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
     return printed({.document = completions(*program(words, parsed), words)});
   }
   const std::unique_ptr<CLI::App> app = program(words, parsed);
-  require_known_commands(*app, words);
+  require_values(require_known_commands(*app, words), words);
   std::ranges::reverse(words);  // as CLI11 takes them
   try {
     app->parse(words);

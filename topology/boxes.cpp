@@ -101,6 +101,10 @@ Host host_of(const Box& box, const ImportOptions& options) {
 // "2x1x4", or with a number of nodes before it "3x2x1x4". "2x4" is islands of GPUs, each below a PCI switch:
 // half of them at each of two CPUs, or all at one where their number is odd.
 int take_sizes(Box& box, const std::string& where, const std::string& text) {
+  constexpr const char* kRemedy =
+      "use islands x GPUs of one, such as 2x4, or CPUs x PCI switches of a CPU x GPUs of one, such as 2x1x4, "
+      "with nodes before them 2x2x1x4, and 2 to 4096 GPUs in all";
+  if (text.empty()) throw InputError(where, "sizes are missing", kRemedy);
   std::vector<int> sizes;
   std::string rest = text;
   for (std::size_t end; !rest.empty(); rest = end == rest.npos ? "" : rest.substr(end + 1)) {
@@ -116,9 +120,7 @@ int take_sizes(Box& box, const std::string& where, const std::string& text) {
   long long ranks = 1;
   for (const int size : sizes) ranks = std::min<long long>(ranks * std::max(size, 1), kMostRanks + 1);
   if (!usable || ranks > kMostRanks || ranks < 2)
-    throw InputError(where, "sizes " + text.substr(0, 40) + " are not usable",
-                     "use islands x GPUs of one, such as 2x4, or CPUs x PCI switches of a CPU x GPUs of one, "
-                     "such as 2x1x4, with nodes before them 2x2x1x4, and 2 to 4096 GPUs in all");
+    throw InputError(where, "sizes " + text.substr(0, 40) + " are not usable", kRemedy);
   box.cpus = sizes[n - 3];
   box.switches = sizes[n - 2];
   box.gpus = sizes[n - 1];

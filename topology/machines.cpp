@@ -3,6 +3,7 @@
 #include "topology/machines.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/error.h"
 #include "ir/files.h"
@@ -16,6 +17,7 @@
 #include "topology/hardware/computing.h"
 #include "topology/import/host.h"
 #include "topology/import/import.h"
+#include "topology/import/words.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -89,6 +91,14 @@ Described described(const std::string& spec_or_file, MachineChanges& changes) {
   return {.graph = std::move(graph)};
 }
 
+// A part twice would slow down what is slow already; of the others it is a slip.
+void require_once(const char* option, const std::vector<std::string>& all) {
+  std::set<std::string> names;
+  for (const std::string& each : all)
+    if (const std::string name = each.substr(0, each.find('=')); !names.insert(lower_case(name)).second)
+      throw InputError(option, "'" + name.substr(0, 60) + "' is there more than once", "leave one out");
+}
+
 // The machine without the failure that its name has, and the changes with it.
 std::pair<std::string, MachineChanges> with_failure(const std::string& spec_or_file, MachineChanges changes) {
   const NamedChanges named = split_failure(spec_or_file);
@@ -98,6 +108,9 @@ std::pair<std::string, MachineChanges> with_failure(const std::string& spec_or_f
   };
   append(changes.without_links, named.changes.without_links);
   append(changes.without_ranks, named.changes.without_ranks);
+  require_once("--without-link", changes.without_links);
+  require_once("--without-rank", changes.without_ranks);
+  require_once("--degrade", changes.degraded);
   return {named.machine, std::move(changes)};
 }
 
