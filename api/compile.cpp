@@ -202,6 +202,10 @@ OrError<Compiled> one_directory(std::span<const ReadyPoints> ready, const Compil
 
 }  // namespace
 
+std::optional<Fault> without_programs(Target target, const Collective& collective) {
+  return beyond(target, collective, std::nullopt);
+}
+
 // The executors behind most targets send values one by one; CUDA's kernel and MSCCL++ can ask a switch.
 std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
   if (!uses_abilities(topology, point.schedule)) return "";

@@ -90,6 +90,9 @@ std::string file_stem(const Topology&, const Collective&);
 // "": nothing.
 std::string unused_switches(const Topology&, const Point&, const std::string& target);
 
+// What no program of that target can be for, whatever the schedule; else nothing.
+std::optional<Fault> without_programs(Target, const Collective&);
+
 // Returns the numbers of the points that programs for the target perform as the result counts them: those
 // that count on no switch, and those for which the program asks the switches.
 std::vector<int> performed_points(const Result&, Target);

@@ -173,6 +173,11 @@ class Work : public std::enable_shared_from_this<Work> {
     const std::vector<std::string> names = command_.question.collective.empty()
                                                ? usual_collectives()
                                                : std::vector<std::string>{command_.question.collective};
+    // Known before a search of hours.
+    if (names.size() == 1 && command_.target && !command_.directory.empty())
+      if (const auto fault = without_programs(
+              *command_.target, chorale::collective(names.front(), machine_, command_.question)))
+        throw InputError("--target", *fault);
     supervisor_.await_first_answer();
     for (std::size_t i = 0; i < names.size(); ++i) {
       // The first collective is always begun: it may have a result within the grace.

@@ -361,6 +361,8 @@ for name, (arguments, word) in {
     "sums at once, in an order": (["frontier", "ring:4", "allreduce", "--sum", "once", "--order", "fixed"], "--order excludes --sum"),
     "sums at once that switches add": (["frontier", "dgx-h100:1", "allreduce", "--sum", "once"], "add --switches-forward-only"),
     "programs that the target does not have": (["optimize", "ring:3", "allreduce", "--sum", "once", "--sizes", "1K", "--target", "cuda", "-o", "none"], "target cuda rounds"),
+    "programs that no schedule has": (["optimize", "hub:5", "allreduce", "--sum", "once", "--search-time", "1h", "--target", "mscclpp", "-o", "none"], "--target: target mscclpp rounds"),
+    "programs that are too large": (["optimize", "ring:24", "allreduce", "--sizes", "64", "--effort", "1", "--target", "mscclpp", "-o", "none"], "where executors have room for 64"),
     "an order that is long": (["frontier", "ring:4", "allreduce", "--order", "(" * 5000], "'" + "(" * 60 + "...' is more than 4096 brackets deep"),
     "an order without a rank": (["frontier", "ring:4", "allreduce", "--order", "((0 1) 2)"], "lacks rank 3"),
     "a machine without a size": (["frontier", "ring", "allgather"], "topology ring: a size is missing"),
