@@ -293,6 +293,7 @@ class _CompileOptions(TypedDict, total=False):
     in_place: bool
     min_bytes: int
     max_bytes: int
+    peer_access: str
     message_bytes: int
 
 class _ImportOptions(TypedDict, total=False):
