@@ -119,7 +119,7 @@ class CustomAllreduce:
         return out
 
     def custom_all_reduce(self, tensor):
-        """None: the engine's other ways are for this tensor. In a capture context and not captured: a warm-up, of which
+        """None: the engine's other methods are for this tensor. In a capture context and not captured: a warm-up, of which
         engines want the memory alone."""
         if not self.should_custom_ar(tensor):
             return None
