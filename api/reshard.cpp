@@ -409,39 +409,43 @@ ReshardDemand reshard_demand_from_json(std::string_view text, int ranks) {
 }
 
 Resharding reshard(const Topology& topology, const ReshardDemand& demand, const std::vector<int>& host,
-                   const FrontierOptions& options) {
-  Resharding answer{.demand = demand};
-  answer.of_nodes = !host.empty();
+                   const FrontierOptions& options, const std::function<void(Resharding)>& publish) {
+  Resharding answer{.demand = demand, .of_nodes = !host.empty()};
   FrontierOptions limited = options;
   if (limited.max_chunks == kAnyChunks)
     // Pieces are the chunks of the demand times the chunks that the engine cuts each of them into.
-    limited.max_chunks =
-        std::clamp(kMostPieces / static_cast<int>(std::ssize(answer.demand.collective.chunks)),
-                   limited.min_chunks, kMostChunks);
+    limited.max_chunks = std::clamp(kMostPieces / static_cast<int>(std::ssize(demand.collective.chunks)),
+                                    limited.min_chunks, kMostChunks);
   const TimedStop stop(limited);
   const Topology flat = machine_of(topology).topology();
-  std::future<std::optional<double>> bound = std::async(
-      std::launch::async, bound_us, std::cref(flat), std::cref(answer.demand), limited.synthesis.limits.stop);
-  answer.result = packed(flat, answer.demand.collective, limited);
-  stop.record_why(answer.result);
-  answer.bound_us = bound.get();
-  std::vector<Route> routes = {gather_and_broadcast(flat, answer.demand), direct_sends(flat, answer.demand)};
-  if (answer.of_nodes) routes.push_back(ring_of_nodes(flat, answer.demand, host));
+  std::vector<Route> routes = {gather_and_broadcast(flat, demand), direct_sends(flat, demand)};
+  if (answer.of_nodes) routes.push_back(ring_of_nodes(flat, demand, host));
   std::optional<Route> fastest;
   double least_us = std::numeric_limits<double>::infinity();
   for (const Route& route : routes) {
-    std::optional<Route> delivers = without_repeats(flat, answer.demand, route);
+    std::optional<Route> delivers = without_repeats(flat, demand, route);
     if (!delivers) continue;
-    answer.methods.push_back(method_of(flat, answer.demand, route, host));
+    answer.methods.push_back(method_of(flat, demand, route, host));
     if (answer.methods.back().us >= least_us) continue;
     least_us = answer.methods.back().us;
     fastest = std::move(delivers);
   }
+  if (publish) {
+    answer.result = Findings(flat, demand.collective, limited).result(Stopped::Interrupted, 0);
+    Resharding first = answer;
+    if (fastest) take_route(first, *fastest, host, limited);
+    publish(std::move(first));
+  }
+  std::future<std::optional<double>> bound = std::async(std::launch::async, bound_us, std::cref(flat),
+                                                        std::cref(demand), limited.synthesis.limits.stop);
+  answer.result = packed(flat, demand.collective, limited);
+  stop.record_why(answer.result);
+  answer.bound_us = bound.get();
   if (!answer.result.points.empty()) {
     const std::vector<Point>& points = answer.result.points;
     const auto fewest_rounds = std::ranges::min_element(
         points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
-    ReshardMethod plan = plan_of(flat, answer.demand, *fewest_rounds, host, answer.link_bytes);
+    ReshardMethod plan = plan_of(flat, demand, *fewest_rounds, host, answer.link_bytes);
     if (plan.us <= least_us) {
       answer.plan = "packing";
       answer.point = static_cast<int>(fewest_rounds - points.begin());

@@ -3,6 +3,7 @@
 // is what is searched for them: a plan, a bound, and the methods that it is compared with.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,9 +55,10 @@ struct Resharding {
   std::vector<double> link_bytes = {};  // by link of the machine, of this plan
 };
 
-// `host` by rank (api/machines.h: hosts_of); empty: not known.
+// `host` by rank (api/machines.h: hosts_of); empty: not known. `publish`, if given, takes the answer that
+// needs no search, before there is one: the fastest of the other methods, without a bound.
 Resharding reshard(const Topology&, const ReshardDemand&, const std::vector<int>& host,
-                   const FrontierOptions& = {});
+                   const FrontierOptions& = {}, const std::function<void(Resharding)>& publish = {});
 
 // What the package makes the report and the plan of: {"ranks", "topology", "plan", "point", "bound_us",
 // "of_nodes", "methods", "links", "pieces", "steps"}; steps are null where there is no plan.

@@ -444,20 +444,11 @@ struct ReshardCommand {
   std::string emit = {};    // a directory
 };
 
-Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
-  const Topology topology = machine(command.machine, command.changes);
-  const std::string demand =
-      done_in_python("reshard", "resharding", json_object("file", command.file, "ranks", topology.ranks).text)
-          .document;
-  FrontierOptions options{.time_limit = command.search_time};
-  options.synthesis.limits.stop = supervisor.stop();
-  // Hosts decide which links are NICs; a machine without hosts has link seconds instead.
-  const Resharding answer =
-      reshard(topology, reshard_demand_from_json(demand, topology.ranks), hosts_of(command.machine), options);
-  supervisor.take_floor();
-  // Without a schedule there are still the bound and the times of the other methods. A search that ended by
-  // itself was not cut, even if a limit came since.
-  const Stopped stopped = supervisor.stopped();
+namespace {
+
+// Without a schedule there are still the bound and the times of the other methods. A search that ended by
+// itself was not cut, even if a limit came since.
+Outcome outcome_of(const ReshardCommand& command, const Resharding& answer, Stopped stopped) {
   const Result& found = answer.result;
   const bool cut = stopped != Stopped::No && !found.complete && found.stopped != Stopped::ChunkCounts;
   Outcome outcome = done_in_python("reshard", "resharding",
@@ -468,6 +459,30 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   outcome.exit_code = cut ? exit_code_of(stopped) : found.points.empty() ? kUndecided : kFound;
   if (!command.result.empty()) deliver(command.result, to_json(found), outcome);
   return outcome;
+}
+
+}  // namespace
+
+// The other methods are an answer from the first moment.
+Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
+  supervisor.await_first_answer();
+  const Topology topology = machine(command.machine, command.changes);
+  const std::string demand =
+      done_in_python("reshard", "resharding", json_object("file", command.file, "ranks", topology.ranks).text)
+          .document;
+  FrontierOptions options{.time_limit = command.search_time};
+  options.synthesis.limits.stop = supervisor.stop();
+  // Hosts decide which links are NICs; a machine without hosts has link seconds instead.
+  const Resharding answer =
+      reshard(topology, reshard_demand_from_json(demand, topology.ranks), hosts_of(command.machine), options,
+              [&](Resharding first) {
+                supervisor.publish([&command, first = std::move(first)](Stopped stopped) mutable {
+                  first.result.stopped = stopped;
+                  return outcome_of(command, first, stopped);
+                });
+              });
+  supervisor.take_floor();
+  return outcome_of(command, answer, supervisor.stopped());
 }
 
 // The schedules are a result like that of a search, so emit, run, simulate, show and check take them.
