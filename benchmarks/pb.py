@@ -4,8 +4,8 @@
 Usage: pb.py CHORALE RESULTS [--veripb PROGRAM] [--format 1.2|2.0] [--most-bytes N] [--only WORD ...]
 RESULTS is a folder of result files, as 'build/release/benchmarks/synthesis --grid --results RESULTS' keeps them.
 
-A bound counts as written if all of its proofs are (one for each number of chunks on the frontier), and as accepted by a
-checker if it accepts them all. Checkers: VeriPB, --veripb or 'veripb' in PATH (its version of 2022 reads --format 1.2,
+A bound counts as written if all of its proofs are (one, or one for each number of chunks on the frontier), and as accepted
+by a checker if it accepts them all. Checkers: VeriPB, --veripb or 'veripb' in PATH (its version of 2022 reads --format 1.2,
 later ones 2.0), on all proofs; and that of tests/kit/pb.py on pairs of files of --most-bytes and less (0: none). VeriPB is
 also given each formula with one round more, of which the proof is none unless less was claimed than it shows. Refutations
 are those of benchmarks/lrat.py, and are only counted.
@@ -68,10 +68,11 @@ for file in sorted(asked.results.glob("*.json")):
                 if verdict is False:
                     sys.exit(f"{file}: claim {row['claim']}: {checker} refuses {pbp.name}")
                 judged[checker][row["claim"]].append(bool(verdict))
-            if veripb and row["cuts"] and row["rounds"] is not None:
-                text = opb.read_text()
-                at = re.search(r"^(-1 r_.*>= -)(\d+) ;$", text, re.M)
-                opb.write_text(text.replace(at[0], f"{at[1]}{int(at[2]) + 1} ;"))
+            # The rule of the rounds has one more; that of the payments, the last, has what a round is paid.
+            text = opb.read_text()
+            at = re.search(r"^(-.*>= -)(\d+) ;$", text.splitlines()[-1] if row["per_round"] else text, re.M)
+            if veripb and row["cuts"] and at:
+                opb.write_text(text.replace(at[0], f"{at[1]}{int(at[2]) + (row['per_round'] or 1)} ;"))
                 weaker += 1
                 refused += not accepted_by_veripb(opb, pbp)
         not_all = {row["claim"] for row in index["left_out"]}

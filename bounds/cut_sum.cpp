@@ -30,7 +30,7 @@ class Cutter {
     for (const Prices& prices : sum_.prices) weights_.push_back(link_weights(topology, prices));
   }
 
-  std::optional<CutSum> made(int rounds) {
+  std::optional<CutSum> made() {
     for (const auto& of_step : weights_)
       if (std::ranges::any_of(of_step, [](std::int64_t w) { return w > kHeaviestLink; })) return std::nullopt;
     for (Chunk c = 0; c < std::ssize(collective_.chunks) && !sum_.unreachable; ++c) {
@@ -38,7 +38,7 @@ class Cutter {
       cut(c, collective_.chunks[c]);
     }
     if (sum_.unreachable) return CutSum{.unreachable = true};
-    return paid(rounds) ? std::optional(std::move(sum_)) : std::nullopt;
+    return add_up() ? std::optional(std::move(sum_)) : std::nullopt;
   }
 
  private:
@@ -234,20 +234,15 @@ class Cutter {
     for (const TimedCut& cut : entered.size() >= left.size() ? entered : left) add(c, cut);
   }
 
-  bool paid(int rounds) const {
-    std::int64_t owed = 0, most = 0;
-    for (const EnteredCut& each : sum_.cuts) owed += each.cut.price;
+  // False where prices are of limits that may count several sends once, or too high.
+  bool add_up() {
+    for (const EnteredCut& each : sum_.cuts) sum_.owed += each.cut.price;
     for (const Prices& prices : sum_.prices) {
-      std::int64_t round = 0;
-      for (std::size_t l = 0; l < prices.links.size(); ++l)
-        round += std::int64_t{prices.links[l]} * topology_.links[l].bandwidth;
-      for (std::size_t z = 0; z < prices.limits.size(); ++z) {
+      for (std::size_t z = 0; z < prices.limits.size(); ++z)
         if (prices.limits[z] > 0 && topology_.limits[z].abilities.any()) return false;
-        round += std::int64_t{prices.limits[z]} * topology_.limits[z].bandwidth;
-      }
-      most = std::max(most, round);
+      sum_.per_round = std::max(sum_.per_round, paid_per_round(topology_, prices));
     }
-    return owed > most * rounds;
+    return sum_.per_round < kMostPaid;
   }
 
   const Topology& topology_;
@@ -261,11 +256,11 @@ class Cutter {
 }  // namespace
 
 std::optional<CutSum> cut_sum(const Topology& topology, const Collective& collective,
-                              const Certificate& certificate, int steps, int rounds) {
+                              const Certificate& certificate, int steps) {
   const auto kinds = {Certificate::Kind::Distance, Certificate::Kind::Weights, Certificate::Kind::Trees,
                       Certificate::Kind::Cuts, Certificate::Kind::Partition};
   if (std::ranges::find(kinds, certificate.kind) == kinds.end()) return std::nullopt;
-  return Cutter(topology, collective, certificate, steps).made(rounds);
+  return Cutter(topology, collective, certificate, steps).made();
 }
 
 }  // namespace chorale

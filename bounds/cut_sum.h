@@ -9,6 +9,7 @@
 //   Partition  the groups that a chunk must enter, or those that it must leave
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -28,11 +29,11 @@ struct CutSum {
   std::vector<EnteredCut> cuts = {};
   // A chunk that cannot be where it is needed, in so few steps: no sum is needed.
   bool unreachable = false;
+  std::int64_t owed = 0, per_round = 0;  // all chunks pay for their cuts; a round is paid at most
 };
 
-// Returns it for a schedule of `steps` steps; nullopt if that kind is no sum of cuts, or it does not show
-// that `rounds` rounds are too few. Requires a certificate that was accepted, about this collective, and no
-// underlay.
-std::optional<CutSum> cut_sum(const Topology&, const Collective&, const Certificate&, int steps, int rounds);
+// Returns it for a schedule of `steps` steps; nullopt if that kind is no sum of cuts. Requires a certificate
+// that was accepted, about this collective, and no underlay.
+std::optional<CutSum> cut_sum(const Topology&, const Collective&, const Certificate&, int steps);
 
 }  // namespace chorale

@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "bounds/check.h"
-#include "bounds/cut_sum.h"
 #include "construct/baselines/classic.h"
 #include "ir/agreement.h"
 #include "ir/collective.h"
@@ -39,9 +38,9 @@
 #include "ir/sizes.h"
 #include "ir/topology.h"
 #include "ir/words.h"
+#include "pareto/bound_proof.h"
 #include "pareto/formulas.h"
 #include "pareto/space_check.h"
-#include "semantics/linear_formula.h"
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
 #include "semantics/verify_routes.h"
@@ -109,107 +108,21 @@ void keep_lrat(ProofFolder& folder, int claim, bool plain, const Formula& formul
                           refutation.proof.size()));
 }
 
-// A bound for other checkers: the rules of a schedule with one round less than claimed, as a pseudo-Boolean
-// formula (OPB), and its refutation by cutting planes in VeriPB's format of proofs (Gocht and Nordstrom, AAAI
-// 2021). Each cut that a chunk must enter is a constraint that follows by unit
-// propagation (rup); their sum with the rules of bandwidth and rounds is a contradiction (pol).
-//
-// Nothing written here has to be believed: the proof is judged by a checker, and so is that it refutes the
-// formula. What is believed is the formula (semantics/linear_formula.h).
-
-constexpr double kMostLiterals = 4e6;  // of a formula: about 60 MB
-
-// One less than claimed. Each step has a round, or could be left out, so more steps than rounds are no more.
-Budget refuted(const Claim& claim, int chunks) {
-  const int rounds = rounds_claimed(claim, chunks);
-  if (rounds == kNoSchedule) return {.steps = claim.steps, .rounds = kAnyRounds};
-  return {.steps = std::min(claim.steps, rounds - 1), .rounds = rounds - 1};
-}
-
-// One line: the chunk enters the cut by one of these sends. Unit propagation shows it (rup).
-void enter(std::string& text, const Topology& topology, const EnteredCut& each, int steps) {
-  const std::vector<int>& until = each.cut.until;
-  text += "rup ";
-  for (int s = 1; s <= steps; ++s)
-    for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-      if (until[topology.links[l].dst] >= s && until[topology.links[l].src] < s - 1)
-        fmt::format_to(std::back_inserter(text), "1 {} ", LinearFormula::send(each.chunk, l, s));
-  text += ">= 1 ;\n";
-}
-
-// A step of cutting planes in postfix notation (pol): rules by their numbers, each times its price, all added
-// up. The rule of the rounds is taken as often as a round of the most expensive step costs.
-std::string sum(const Topology& topology, const LinearFormula& formula, const CutSum& cuts) {
-  std::string text;
-  const auto add = [&](long rule, std::int64_t times) {
-    if (times == 0) return;
-    const bool first = text.empty();
-    fmt::format_to(std::back_inserter(text), "{}{}{}{}", first ? "pol " : " ", rule,
-                   times == 1 ? "" : fmt::format(" {} *", times), first ? "" : " +");
-  };
-  std::int64_t most = 0;
-  for (const Prices& prices : cuts.prices) {
-    std::int64_t round = 0;
-    for (std::size_t l = 0; l < prices.links.size(); ++l)
-      round += std::int64_t{prices.links[l]} * topology.links[l].bandwidth;
-    for (std::size_t z = 0; z < prices.limits.size(); ++z)
-      round += std::int64_t{prices.limits[z]} * topology.limits[z].bandwidth;
-    most = std::max(most, round);
-  }
-  add(formula.rounds_rule(), most);
-  for (std::size_t s = 0; s < cuts.prices.size(); ++s) {
-    const Prices& prices = cuts.prices[s];
-    for (std::size_t l = 0; l < prices.links.size(); ++l)
-      add(formula.link_rule(static_cast<LinkId>(l), static_cast<int>(s) + 1), prices.links[l]);
-    for (std::size_t z = 0; z < prices.limits.size(); ++z)
-      add(formula.limit_rule(static_cast<int>(z), static_cast<int>(s) + 1), prices.limits[z]);
-  }
-  for (std::size_t i = 0; i < cuts.cuts.size(); ++i)
-    add(formula.rules() + static_cast<long>(i) + 1, cuts.cuts[i].cut.price);
-  return text + "\n";
-}
-
-// The checker numbers lines on from the formula's rules: cuts, then their sum, the contradiction. Formats
-// differ in the first line and the last ones.
-std::string proof(const Topology& topology, const LinearFormula& formula, const CutSum& cuts, int steps,
-                  PbFormat format) {
-  std::string text = fmt::format("pseudo-Boolean proof version {}\nf {}\n",
-                                 format == PbFormat::V2_0 ? "2.0" : "1.2", formula.rules());
-  long last = formula.rules() + 1;
-  if (cuts.unreachable) {
-    text += "rup >= 1 ;\n";
-  } else {
-    for (const EnteredCut& each : cuts.cuts) enter(text, topology, each, steps);
-    text += sum(topology, formula, cuts);
-    last += static_cast<long>(cuts.cuts.size());
-  }
-  if (format == PbFormat::V1_2) return text + fmt::format("c {}\n", last);
-  return text + fmt::format("output NONE\nconclusion UNSAT : {}\nend pseudo-Boolean proof\n", last);
-}
-
-// The claim for that collective's number of chunks; left out where its certificate is no sum of cuts, or the
-// formula is large. Requires a claim that was accepted, and a machine without chosen routes.
+// The claim about that collective; left out where it has no proof.
 void keep_bound(ProofFolder& folder, int number, const Topology& topology, const Collective& collective,
                 const Claim& claim, PbFormat format) {
-  const int chunks = collective.chunks_per_block;
-  const Budget budget = refuted(claim, chunks);
-  const auto leave = [&](const std::string& why) {
-    folder.leave_out(number, fmt::format("of {}: {}", counted(chunks, "chunk"), why));
-  };
-  if (budget.steps == kAnySteps || budget.steps < 0) return leave("nothing is claimed");
-  if (LinearFormula::literals(topology, collective, budget) > kMostLiterals)
-    return leave("the formula is too large");
-  const std::optional<CutSum> cuts =
-      cut_sum(topology, collective, claim.certificate, budget.steps, budget.rounds);
-  if (!cuts) return leave("no sum of cuts shows it");
-  const LinearFormula formula(topology, collective, budget);
-  const std::string name = fmt::format("claim{}_chunks{}", number, chunks);
-  folder.keep(
-      {{.path = name + ".opb", .text = formula.text()},
-       {.path = name + ".pbp", .text = proof(topology, formula, *cuts, budget.steps, format)}},
-      json_object("claim", number, "chunks", chunks, "steps", budget.steps, "rounds",
-                  budget.rounds == kAnyRounds ? std::nullopt : std::optional(budget.rounds), "opb",
-                  name + ".opb", "pbp", name + ".pbp", "rules", formula.rules(), "cuts", cuts->cuts.size()));
+  BoundProof proof = bound_proof(topology, collective, claim, format);
+  const bool all = claim.any_chunks && is_paid(claim);
+  const std::string of = all ? "any" : fmt::format("{}", collective.chunks_per_block);
+  if (!proof.why_none.empty())
+    return folder.leave_out(number,
+                            fmt::format("of {} chunk{}: {}", of, of == "1" ? "" : "s", proof.why_none));
+  const std::string name = fmt::format("claim{}_chunks{}", number, of);
+  folder.keep({{.path = name + ".opb", .text = std::move(proof.opb)},
+               {.path = name + ".pbp", .text = std::move(proof.pbp)}},
+              json_object("claim", number, "chunks", proof.chunks, "steps", proof.steps, "rounds",
+                          proof.rounds, "payment", proof.payment, "per_round", proof.per_round, "opb",
+                          name + ".opb", "pbp", name + ".pbp", "rules", proof.rules, "cuts", proof.cuts));
 }
 
 constexpr double kMostBytes = 1 << 28;  // of collectives that are kept; one may take more
@@ -362,6 +275,7 @@ class Checker {
       if (point.on_frontier && point.cost.chunks % parts == 0) counts.insert(point.cost.chunks / parts);
     if (counts.empty()) counts.insert(result_.space.min_chunks);
     if (!claim.any_chunks || claim.rounds == kNoSchedule) counts = {claim.chunks};
+    if (claim.any_chunks && is_paid(claim)) counts = {1};
     for (const int chunks : counts)
       if (const Collective* const of = named(claim.collective, chunks, at))
         keep_bound(pb_, at.claim, result_.topology, *of, claim, pb_format_);

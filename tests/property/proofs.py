@@ -57,29 +57,83 @@ def bounds_proven(session):
     all of its rules, but for the number of rounds, which is one less than claimed."""
     result = session.result
     for row, claim, opb, proof in kept(session, "pb", "--conflicts", 100, "--plain-conflicts", 0, *session.rng.choice([[], ["--pb-format", "1.2"]])):
+        paid = row["payment"] is not None
         if claim["rounds"] is None:
             right = row["rounds"] is None and row["steps"] == claim["steps"]
+        elif paid and claim.get("any_chunks"):
+            right = row["chunks"] is None and row["payment"] * claim["chunks"] < claim["rounds"] * row["per_round"] <= (row["payment"] + 1) * claim["chunks"]
         elif claim.get("any_chunks"):
             right = row["rounds"] == -(-claim["rounds"] * row["chunks"] // claim["chunks"]) - 1
         else:
-            right = row["chunks"] == claim["chunks"] and row["rounds"] == claim["rounds"] - 1
+            right = row["chunks"] == claim["chunks"] and row["rounds"] == claim["rounds"] - 1 and (not paid or row["payment"] == row["rounds"] * row["per_round"])
         session.require(right, "pb: a row of the index is not of its claim", json.dumps([row, claim]))
         if len(opb) > 300_000:
             continue
         session.require(pb.accepts(opb, proof), "pb: a proof does not hold", json.dumps(row))
         session.counts["bounds proven"] += 1
         session.counts[f"bounds proven by {claim['certificate']['kind']}"] += 1
+        session.counts["bounds proven by crossings"] += "x_" in opb
         # With a round more it may be possible, and the sum of the cuts is no contradiction, unless less was
         # claimed than they show.
-        if row["cuts"]:
-            at = re.search(r"^(-1 r_.*>= -)(\d+) ;$", opb, re.M)
-            session.counts["bounds refused with a round more"] += not pb.accepts(opb.replace(at[0], f"{at[1]}{int(at[2]) + 1} ;"), proof)
+        most = re.search(r"^(-.*>= -)(\d+) ;$", opb.splitlines()[-1] if paid else opb, re.M)
+        if most and (paid or row["cuts"]):
+            more = f"{most[1]}{int(most[2]) + (row['per_round'] if paid else 1)} ;"
+            session.counts["bounds refused with a round more"] += not pb.accepts(opb.replace(most[0], more), proof)
         for point in result["points"]:
-            if (point["does"] == {**result["collective"], "chunks": row["chunks"]} and claim["collective"] == point["does"]["collective"] and
-                    point["steps"] <= row["steps"] and (row["rounds"] is None or all(step["rounds"] <= row["rounds"] for step in point["schedule"]))):
-                # Where there is no schedule, some rule is broken.
-                session.require(not broken(opb, true_of(point["schedule"], opb, row["steps"])), "pb: a schedule breaks a rule of the formula", json.dumps(row))
-                session.counts["schedules that keep all rules"] += 1
+            if claim["collective"] != point["does"]["collective"] or {**point["does"], "chunks": 1} != {**result["collective"], "chunks": 1}:
+                continue
+            if paid and row["chunks"] in (None, point["chunks"]):
+                parts = range(point["chunks"]) if row["chunks"] is None else [None]
+                true = [paid_of(point, part, opb, claim, result["topology"]) for part in parts]
+            elif (not paid and point["chunks"] == row["chunks"] and point["steps"] <= row["steps"] and
+                    (row["rounds"] is None or all(step["rounds"] <= row["rounds"] for step in point["schedule"]))):
+                true = [true_of(point["schedule"], opb, row["steps"])]
+            else:
+                continue
+            # Where there is no schedule, some rule is broken.
+            session.require(not any(broken(opb, each, paid) for each in true), "pb: a schedule breaks a rule of the formula", json.dumps(row))
+            session.counts["schedules that keep all rules"] += 1
+            session.counts["schedules that pay"] += paid
+
+
+def paid_of(point, part, opb, claim, topology):
+    """The literals of what chunks pay that a schedule makes true: of the part-th chunks of all blocks, or of all chunks."""
+    of = lambda chunk: (chunk if part is None else chunk // point["chunks"] if chunk % point["chunks"] == part else -1)  # noqa: E731
+    numbers = {}
+    group = [numbers.setdefault(each, len(numbers)) for each in claim["certificate"].get("group", [])]
+    contributors = re.findall(r"^1 ~h_(\d+)_(\d+)_0_(\d+) >= 1 ;$", opb, re.M)
+    last = {}
+    for c, j in re.findall(r"\bx_(\d+)_(\d+)_", opb):
+        last[int(c)] = max(last.get(int(c), 0), int(j))
+    true, crossed = set(), dict.fromkeys(last, 0)
+    gives = {c: {int(i) for k, _, i in contributors if int(k) == c} for c in last}
+    held = {(c, n): {group[n]} & gives[c] for c in last for n in range(topology["ranks"])}  # groups, of what each rank has
+    known = {(c, g): {g} & gives[c] for c in last for g in set(group)}
+
+    def note(c):
+        true.update(f"h_{c}_{g}_{crossed[c]}_{i}" for (k, g), all_of in known.items() if k == c for i in all_of)
+    for c in last:
+        note(c)
+    for step in point["schedule"]:
+        arrived = []
+        for chunk, src, dst, link, *_ in step["sends"]:
+            c = of(chunk)
+            true.add(f"s_{c}_{link}")
+            if c not in last:
+                continue
+            arrived.append((c, dst, set(held[c, src])))
+            if group[src] != group[dst] and crossed[c] < last[c]:
+                crossed[c] += 1
+                true.add(f"x_{c}_{crossed[c]}_{link}")
+                known[c, group[dst]] |= held[c, src]
+                note(c)
+        for c, dst, what in arrived:
+            held[c, dst] |= what
+    for c in last:
+        while crossed[c] < last[c]:
+            crossed[c] += 1
+            note(c)
+    return true
 
 
 def true_of(schedule, opb, most_steps):
@@ -110,9 +164,10 @@ def true_of(schedule, opb, most_steps):
     return true
 
 
-def broken(opb, true):
-    """Rules that do not hold, but (rounds)."""
+def broken(opb, true, paid):
+    """Rules that do not hold, but (rounds), or (payment), which is the last."""
     lines = [line for line in opb.splitlines() if line[0] != "*"]
+    lines = lines[:-1] if paid else lines
     holds = lambda literal: (literal[1:] not in true) if literal[0] == "~" else literal in true  # noqa: E731
     return [line[:100] for line, (terms, degree) in zip(lines, pb.constraints_of(opb))
             if not line.startswith("-1 r_") and sum(a for literal, a in terms.items() if holds(literal)) < degree]
