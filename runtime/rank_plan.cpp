@@ -122,7 +122,7 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
   };
   if (wide_) widen(type_, wide_->input.data(), buffers_.input.data(), elements(buffers_.input));
   const auto start = [&](int number) {
-    const Task& task = tasks_[number];
+    Task& task = tasks_[number];
     if (task.message.bytes == 0)
       make(task.sum, op, epilogue);
     else

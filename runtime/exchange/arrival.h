@@ -12,6 +12,11 @@ namespace chorale {
 
 constexpr std::int64_t kArrives = 1 << 14;  // bytes
 
+// What messages of a plan (runtime/exchange/message_plan.h) keep beside what follows from memory: nothing,
+// where ranks read each other's memory; that each step follows the one before, where a transport waits for
+// all at once; that sends of a lane do, where they share a port.
+enum class MessageOrder { Memory, Steps, Lanes };
+
 constexpr bool waits_for_arrival(bool receives, std::int64_t bytes) {
   return !receives && bytes >= kArrives;
 }

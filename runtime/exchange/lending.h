@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "runtime/exchange/transport.h"
@@ -31,31 +33,48 @@ class LendingTransport : public HostTransport {
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     tickets_.clear();
     for (const Delivery& send : sends) tickets_.push_back(publish(send));
-    borrowed_.clear();
     for (Delivery& receive : receives) {
-      const Sent sent = found(receive);
-      check_length(sent, receive);
-      receive.at = receive.data;
-      receive.at_pieces = nullptr;
-      if (receive.borrows && sent.stays) {
-        receive.at = sent.data;
-        receive.at_pieces = sent.pieces;
-        // The pieces that it was to be stored in do not hold it.
-        if (sent.pieces == nullptr) receive.pieces.clear();
-        borrowed_.push_back({receive.peer, sent.ticket});
-        continue;
-      }
-      copy(sent, receive);
-      give_back(receive.peer, sent.ticket);
+      Sent sent;
+      wait([&] { return is_there(receive, sent); }, receive, false);
+      take(sent, receive);
     }
     for (std::size_t i = 0; i < sends.size(); ++i)
       if (!sends[i].stays) await(sends[i], tickets_[i]);
   }
-  void release(std::vector<Delivery>& sends, std::vector<Delivery>&) override {
-    for (const Borrowed& each : borrowed_) give_back(each.peer, each.ticket);
-    borrowed_.clear();
+  void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
+    for (Delivery& receive : receives) give_back(receive);
     for (std::size_t i = 0; i < sends.size(); ++i)
       if (sends[i].stays) await(sends[i], tickets_[i]);
+  }
+
+  MessageOrder order() const override { return MessageOrder::Memory; }
+  // A send for which there is no room is published when there is.
+  void start(Delivery& message, bool sends, int number) override {
+    const bool now = sends && unpublished_ == 0 && has_room(message);
+    started_.push_back({&message, sends, number, {}, now, false});
+    if (now) started_.back().sent.ticket = publish(message);
+    if (sends && !now) ++unpublished_;
+  }
+  std::vector<int> ended(bool waits = true) override {
+    const auto any = [this] { return any_is_over(); };
+    if (!waits && !holds(any)) return {};
+    if (waits) wait(any, *started_.front().message, started_.front().sends);
+    std::vector<int> numbers;
+    for (Started& each : started_) {
+      if (!each.is_over) continue;
+      numbers.push_back(each.number);
+      if (each.sends)
+        forget(each.sent.ticket);
+      else
+        take(each.sent, *each.message);
+    }
+    started_.erase(
+        std::remove_if(started_.begin(), started_.end(), [](const Started& each) { return each.is_over; }),
+        started_.end());
+    return numbers;
+  }
+  void give_back(Delivery& receive) override {
+    if (receive.ticket != 0) hand_back(receive.peer, std::exchange(receive.ticket, 0));
   }
 
   void post(const Delivery& send) override {
@@ -69,13 +88,22 @@ class LendingTransport : public HostTransport {
   }
 
  protected:
-  virtual Ticket publish(const Delivery& send) = 0;
-  virtual Sent found(const Delivery& receive) = 0;  // waits for it
-  virtual void give_back(int peer, Ticket ticket) = 0;
-  virtual void await(const Delivery& send, Ticket ticket) = 0;  // until it is given back
+  using Condition = std::function<bool()>;
 
-  static void check_length(const Sent& sent, const Delivery& receive) {
-    if (sent.bytes != receive.bytes) throw std::logic_error("a message has another length than is expected");
+  virtual bool has_room(const Delivery& /*send*/) { return true; }  // so that publish() does not wait
+  virtual Ticket publish(const Delivery& send) = 0;
+  virtual void hand_back(int peer, Ticket ticket) = 0;
+  // Within conditions: whether what a receive is for is there, and a send is given back.
+  virtual bool is_there(const Delivery& receive, Sent&) = 0;
+  virtual bool is_back(const Delivery& send, Ticket) = 0;
+  virtual void forget(Ticket) {}  // of a send that is given back
+  // Whether it holds now; and waits until it does, of which a Hang tells by the message.
+  virtual bool holds(const Condition&) = 0;
+  virtual void wait(const Condition&, const Delivery&, bool sends) = 0;
+
+  void await(const Delivery& send, Ticket ticket) {
+    wait([&] { return is_back(send, ticket); }, send, true);
+    forget(ticket);
   }
   // The first that this receive is for, if it is there. Messages of a pair with one tag arrive in order.
   static bool taken(std::vector<Sent>& arrived, const Delivery& receive, Sent& result) {
@@ -112,14 +140,51 @@ class LendingTransport : public HostTransport {
   }
 
  private:
-  struct Borrowed {
-    int peer;
-    Ticket ticket;
+  struct Started {
+    Delivery* message;
+    bool sends;
+    int number;
+    Sent sent;  // of a send its ticket
+    bool is_published, is_over;
   };
+
+  // What was sent by several is looked through once for each receive.
+  bool any_is_over() {
+    bool any = false;
+    for (Started& each : started_) {
+      if (!each.sends)
+        each.is_over = is_there(*each.message, each.sent);
+      else if (each.is_published)
+        each.is_over = is_back(*each.message, each.sent.ticket);
+      else if (has_room(*each.message)) {
+        each.sent.ticket = publish(*each.message);
+        each.is_published = true;
+        --unpublished_;
+      }
+      any = any || each.is_over;
+    }
+    return any;
+  }
+  // Borrows what a receive is for, or copies it.
+  void take(const Sent& sent, Delivery& receive) {
+    if (sent.bytes != receive.bytes) throw std::logic_error("a message has another length than is expected");
+    receive.at = receive.data;
+    receive.at_pieces = nullptr;
+    if (!receive.borrows || !sent.stays) {
+      copy(sent, receive);
+      return hand_back(receive.peer, sent.ticket);
+    }
+    receive.at = sent.data;
+    receive.at_pieces = sent.pieces;
+    receive.ticket = sent.ticket;
+    // The pieces that it was to be stored in do not hold it.
+    if (sent.pieces == nullptr) receive.pieces.clear();
+  }
 
   std::vector<Ticket> tickets_ = {};  // by send of the exchange
   std::vector<Ticket> posted_tickets_ = {};
-  std::vector<Borrowed> borrowed_ = {};
+  std::vector<Started> started_ = {};
+  int unpublished_ = 0;
 };
 
 }  // namespace chorale

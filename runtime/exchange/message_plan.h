@@ -7,6 +7,9 @@
 // that takes longer than an acknowledgement has left when it has arrived, if nothing that is still to come
 // holds back the next one of its lane (runtime/exchange/arrival.h).
 //
+// A transport that waits for all its messages at once gets them step by step (MessageOrder::Steps). Ranks that
+// share memory have no ports, and so no lanes.
+//
 // Every wait is for a message of an earlier row of the table, or for local work of an earlier step: a program
 // that is right receives into no slot that is sent in the same step (semantics/verify_program.h). So no ranks
 // wait for each other in a circle. C++17, and is copied into emitted programs.
@@ -29,12 +32,17 @@ namespace chorale {
 struct MessageTask {
   enum class Kind { Receive, Send, Sum };
   Kind kind = Kind::Sum;
-  int step = 0;                 // of the program
-  int peer = -1, row = -1;      // of a message: the other rank, and its row of the table
-  std::vector<Span> from = {};  // what is read: of a send one span, of a sum its operands in their order
+  int step = 0;             // of the program
+  int peer = -1, row = -1;  // of a message: the other rank, and its row of the table
+  // What is read: of a send one span, of a sum its operands in their order. An operand that a message of the
+  // same step has brought says which task that was (Span::receive).
+  std::vector<Span> from = {};
   Span to = {};                 // where a message lands, or the result of a sum
   std::int64_t index = -1;      // of the first element, where a function takes the complete sum; else -1
   bool arrives = false;         // of a send: it has ended when its receiver has it, not before
+  bool stays = false;           // of a send: no sum of its step stores over it
+  bool borrows = false;         // of a receive: it is read in this step alone
+  int completes = 0;            // of a sum: as of StepWork
   std::vector<int> after = {};  // tasks before this one in the list that end before it starts
 
   const Span& span() const { return kind == Kind::Send ? from[0] : to; }  // of a message
@@ -53,20 +61,29 @@ class MessagePlanner {
   using AddressOf = std::function<const void*(const Span&)>;
 
   // Spans of one address share memory. tags: by row of the table; null: the rows themselves.
-  MessagePlanner(const StepTables& tables, int rank, Pieces pieces, int element_bytes, AddressOf address,
-                 const int* tags)
+  MessagePlanner(const StepTables& tables, std::vector<OwnStep> steps, std::int64_t element_bytes,
+                 AddressOf address, const int* tags, MessageOrder order = MessageOrder::Lanes)
       : tables_(tables),
-        steps_(own_steps(tables, rank, EvenLengths{pieces})),
+        steps_(std::move(steps)),
         longest_taken_((kArrives - 1) / element_bytes),
         address_(std::move(address)),
-        tags_(tags) {}
+        tags_(tags),
+        order_(order) {}
+  MessagePlanner(const StepTables& tables, int rank, Pieces pieces, int element_bytes, AddressOf address,
+                 const int* tags)
+      : MessagePlanner(tables, own_steps(tables, rank, EvenLengths{pieces}), element_bytes,
+                       std::move(address), tags) {}
 
   MessagePlan plan() {
     for (int s = 0; s < tables_.steps; ++s) {
-      for (const OwnMessage& m : steps_[s].sends) send(s, m);
+      const std::vector<OwnSum> sums = fused_sums(steps_[s].work);
+      end_all(s);
+      for (const OwnMessage& m : steps_[s].sends) send(s, m, sums);
       for (const OwnMessage& m : steps_[s].receives) receive(s, m);
-      for (const OwnSum& sum : fused_sums(steps_[s].work))
-        add({MessageTask::Kind::Sum, s, -1, -1, sum.from, sum.to, sum.index});
+      end_all(s);
+      for (const OwnSum& sum : sums)
+        plan_[add({MessageTask::Kind::Sum, s, -1, -1, sum.from, sum.to, sum.index})].completes =
+            sum.completes;
     }
     return std::move(plan_);
   }
@@ -84,9 +101,14 @@ class MessagePlanner {
   // Returns the task's number, after adding what it waits for because of memory.
   int add(MessageTask task) {
     const int number = static_cast<int>(plan_.size());
-    for (const Span& from : task.from) {
+    if (all_ended_ >= 0) task.after.push_back(all_ended_);
+    for (Span& from : task.from) {
       Uses& uses = uses_[address_(from)];
-      if (uses.writer >= 0) task.after.push_back(uses.writer);
+      if (uses.writer >= 0) {
+        const MessageTask& writer = plan_[uses.writer];
+        task.after.push_back(uses.writer);
+        if (writer.kind == MessageTask::Kind::Receive && writer.step == task.step) from.receive = uses.writer;
+      }
       uses.readers.push_back(number);
     }
     if (task.kind != MessageTask::Kind::Send) {
@@ -103,9 +125,26 @@ class MessagePlanner {
     return number;
   }
 
-  void send(int step, const OwnMessage& m) {
+  // A sum of nothing, which all before it end before, and all behind it wait for.
+  void end_all(int step) {
+    const int number = static_cast<int>(plan_.size());
+    if (order_ != MessageOrder::Steps || number == all_ended_ + 1) return;
+    MessageTask task{MessageTask::Kind::Sum, step};
+    for (int before = all_ended_ + 1; before < number; ++before) task.after.push_back(before);
+    needed_.push_back(-1);
+    plan_.push_back(std::move(task));
+    all_ended_ = number;
+  }
+
+  void send(int step, const OwnMessage& m, const std::vector<OwnSum>& sums) {
     const int number = add({MessageTask::Kind::Send, step, m.peer, m.row, {m.from}});
-    Lane& lane = lanes_[tables_.messages[m.row].lane];
+    plan_[number].stays = std::none_of(sums.begin(), sums.end(), [&](const OwnSum& sum) {
+      return sum.completes != 1 && sum.to.same_slot(m.from);
+    });
+    if (order_ == MessageOrder::Lanes) follow_lane(step, number, lanes_[tables_.messages[m.row].lane]);
+    keep_order(number);
+  }
+  void follow_lane(int step, int number, Lane& lane) {
     if (lane.step != step) lane = {step, {}, std::move(lane.now)};
     lane.now.push_back(number);
     for (const int before : lane.before) {
@@ -113,11 +152,11 @@ class MessagePlanner {
       plan_[number].after.push_back(before);
       if (needed_[number] < other.step && other.span().count > longest_taken_) other.arrives = true;
     }
-    keep_order(number);
   }
 
   void receive(int step, const OwnMessage& m) {
     const int number = add({MessageTask::Kind::Receive, step, m.peer, m.row, {}, m.to});
+    plan_[number].borrows = m.borrows;
     if (receives_.size() >= kPostedReceives)
       plan_[number].after.push_back(receives_[receives_.size() - kPostedReceives]);
     receives_.push_back(number);
@@ -137,6 +176,8 @@ class MessagePlanner {
   const std::int64_t longest_taken_;  // elements that are not worth an acknowledgement
   const AddressOf address_;
   const int* const tags_;
+  const MessageOrder order_;
+  int all_ended_ = -1;  // the last task that all before it end before
   MessagePlan plan_ = {};
   std::vector<int> needed_ = {};  // by task: the latest step whose messages it waits for; -1: none
   std::map<const void*, Uses> uses_ = {};

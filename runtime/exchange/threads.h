@@ -80,38 +80,14 @@ class ThreadTransport : public LendingTransport {
       ++all_.generation_;
       for (ThreadRanks::Doorbell& doorbell : all_.doorbells_) ThreadRanks::ring(doorbell);
     } else {
-      wait([&] { return all_.generation_ != generation; },
-           [&] {
-             // Those that have come to fewer barriers.
-             int missing = 0;
-             while (missing + 1 < ranks() && all_.barriers_[missing] >= mine) ++missing;
-             return absent(rank_, missing, all_.patience_);
-           });
+      wait_until([&] { return all_.generation_ != generation; },
+                 [&] {
+                   // Those that have come to fewer barriers.
+                   int missing = 0;
+                   while (missing + 1 < ranks() && all_.barriers_[missing] >= mine) ++missing;
+                   return absent(rank_, missing, all_.patience_);
+                 });
     }
-  }
-  void start(const Delivery& message, bool sends, int number) override {
-    started_.push_back({&message, sends, number, {}, false});
-    if (sends) started_.back().sent.ticket = publish(message);
-  }
-  std::vector<int> ended() override {
-    wait([this] { return any_is_over(); },
-         [this] { return lost(rank_, *started_.front().message, started_.front().sends, all_.patience_); });
-    std::vector<int> numbers;
-    for (const Started& each : started_) {
-      if (!each.is_over) continue;
-      numbers.push_back(each.number);
-      if (each.sends) {
-        unused_.push_back(reinterpret_cast<Read*>(each.sent.ticket));
-        continue;
-      }
-      check_length(each.sent, *each.message);
-      copy(each.sent, *each.message);
-      give_back(each.message->peer, each.sent.ticket);
-    }
-    started_.erase(
-        std::remove_if(started_.begin(), started_.end(), [](const Started& each) { return each.is_over; }),
-        started_.end());
-    return numbers;
   }
   std::vector<double> all(double mine) override {
     all_.numbers_[rank_] = mine;
@@ -123,24 +99,6 @@ class ThreadTransport : public LendingTransport {
 
  private:
   using Read = std::atomic<bool>;  // whether a message is given back; a ticket is the address of one
-  struct Started {
-    const Delivery* message;
-    bool sends;
-    int number;
-    Sent sent;  // of a send its ticket
-    bool is_over;
-  };
-
-  // With the doorbell locked. What was sent by several is looked through once for each receive.
-  bool any_is_over() {
-    bool any = false;
-    for (Started& each : started_) {
-      each.is_over = each.sends ? reinterpret_cast<Read*>(each.sent.ticket)->load()
-                                : taken(all_.doorbells_[rank_].sent, *each.message, each.sent);
-      any = any || each.is_over;
-    }
-    return any;
-  }
 
   Ticket publish(const Delivery& send) override {
     if (unused_.empty()) unused_.push_back(&read_.emplace_back(false));
@@ -157,32 +115,30 @@ class ThreadTransport : public LendingTransport {
     doorbell.rung.notify_all();
     return ticket;
   }
-  void give_back(int peer, Ticket ticket) override {
+  void hand_back(int peer, Ticket ticket) override {
     *reinterpret_cast<Read*>(ticket) = true;
     ThreadRanks::ring(all_.doorbells_[peer]);
   }
-  Sent found(const Delivery& receive) override {
-    Sent result;
-    wait([&] { return taken(all_.doorbells_[rank_].sent, receive, result); },
-         [&] { return lost(rank_, receive, false, all_.patience_); });
-    return result;
+  bool is_there(const Delivery& receive, Sent& sent) override {
+    return taken(all_.doorbells_[rank_].sent, receive, sent);
   }
-  void await(const Delivery& send, Ticket ticket) override {
-    Read* const read = reinterpret_cast<Read*>(ticket);
-    wait([&] { return read->load(); }, [&] { return lost(rank_, send, true, all_.patience_); });
-    unused_.push_back(read);
+  bool is_back(const Delivery&, Ticket ticket) override { return reinterpret_cast<Read*>(ticket)->load(); }
+  void forget(Ticket ticket) override { unused_.push_back(reinterpret_cast<Read*>(ticket)); }
+  bool holds(const Condition& condition) override {
+    const std::lock_guard<std::mutex> lock(all_.doorbells_[rank_].mutex);
+    return condition();
+  }
+  void wait(const Condition& condition, const Delivery& message, bool sends) override {
+    wait_until(condition, [&] { return lost(rank_, message, sends, all_.patience_); });
   }
   // A message from a running rank arrives within a few time slices of the scheduler; sleeping costs more. A
   // thread that waits longer sleeps at its own doorbell, which is rung after what it waits for has changed.
   // The condition is evaluated with the doorbell locked.
-  template <typename Condition, typename Complaint>  // bool(), Hang()
-  void wait(Condition condition, Complaint complaint) {
+  template <typename Complaint>  // Hang()
+  void wait_until(const Condition& condition, Complaint complaint) {
     ThreadRanks::Doorbell& doorbell = all_.doorbells_[rank_];
     for (int turn = 0; turn < 50; ++turn) {
-      {
-        const std::lock_guard<std::mutex> lock(doorbell.mutex);
-        if (condition()) return;
-      }
+      if (holds(condition)) return;
       std::this_thread::yield();
     }
     bool holds = false;
@@ -204,7 +160,6 @@ class ThreadTransport : public LendingTransport {
   const int rank_;
   std::deque<Read> read_ = {};
   std::vector<Read*> unused_ = {};
-  std::vector<Started> started_ = {};
 };
 
 // Runs a function in one thread per rank, and waits for all. An exception of one stops the others where they

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/hang.h"
+#include "runtime/exchange/arrival.h"
 #include "runtime/exchange/scattered.h"
 
 namespace chorale {
@@ -32,7 +33,8 @@ struct Delivery {
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Interval<char>> pieces = {};
   const std::vector<Interval<char>>* at_pieces = nullptr;
-  bool arrives = false;  // of a send that is started: it has ended when its receiver has it, not before
+  std::uint64_t ticket = 0;  // of a receive that has borrowed: for give_back()
+  bool arrives = false;      // of a send that is started: it has ended when its receiver has it, not before
 };
 
 class Transport {
@@ -50,11 +52,15 @@ class Transport {
   virtual void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
   // Starts a message of a plan (runtime/exchange/message_plan.h), which stays where it is until it has ended.
   // Those of a pair with one tag match in the order in which they are started.
-  virtual void start(const Delivery&, bool /*sends*/, int /*number*/) {
+  virtual void start(Delivery&, bool /*sends*/, int /*number*/) {
     throw std::logic_error("this transport has exchanges alone");
   }
-  // Waits until any of those has ended, and returns the numbers of all that have. Throws Hang.
-  virtual std::vector<int> ended() { return {}; }
+  // Returns the numbers of all of those that have ended; waits until any has, if it may. Throws Hang.
+  virtual std::vector<int> ended(bool /*waits*/ = true) { return {}; }
+  // Gives back what a receive that was started has borrowed: its sender's message ends with that.
+  virtual void give_back(Delivery&) {}
+  // What plans for it keep.
+  virtual MessageOrder order() const { return MessageOrder::Lanes; }
   // Starts a send before the next exchange, or with it; finish() returns when all of these may be written
   // again.
   virtual void post(const Delivery& send) { posted_.push_back(send); }

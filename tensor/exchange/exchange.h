@@ -3,7 +3,9 @@
 //
 // Tables give the chunk of each message and each sum by its block and piece; so lengths are known only at run
 // time, and may be uneven. The data of a message are used where they lie: a transport whose ranks share
-// memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums of several
+// memory lends it (Delivery::borrows), and one that does not stores it at the address given. A message starts
+// when its data are there, a sum when its operands are (runtime/exchange/message_plan.h), so what is computed
+// beside is handed over piece by piece, whatever the steps. Sums of several
 // operands in a row are one, which reads each once and stores once. A complete sum may instead go to a
 // function of the caller, in pieces that fit the first-level cache: then only what that function stores is
 // stored.
@@ -15,12 +17,15 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "runtime/device/elements.h"
 #include "runtime/device/own_steps.h"
+#include "runtime/exchange/message_plan.h"
 #include "runtime/exchange/scattered.h"
 #include "runtime/exchange/transport.h"
 #include "tensor/exchange/parts.h"
@@ -37,9 +42,11 @@ struct NoSumFunction {
   void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
 };
 // For operands that are complete, and results that no worker waits for. Other Progress types are kBeside if
-// computation overlaps.
+// computation overlaps. is_made(): whether elements of the input are there; needs() waits for them; has():
+// elements of the output are complete.
 struct NoProgress {
   static constexpr bool kBeside = false;
+  bool is_made(std::int64_t, std::int64_t) { return true; }
   void needs(std::int64_t, std::int64_t) {}
   void has(std::int64_t, std::int64_t) {}
 };
@@ -226,26 +233,102 @@ class Exchange : public ExchangePlan {
   void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
            Function&& function = {}, Progress&& progress = {}) {
     if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
+    // Tiles are sent as they are made, and so at the rate of the port.
+    const bool has_lanes = !std::decay_t<Progress>::kBeside;
+    if (!driver_) prepare(transport.order(), has_lanes);
     const BufferView<T> buffers[] = {input, output, BufferView<T>(scratch_.get())};
-    for (Step& step : steps_) {
-      for (std::size_t i = 0; i < step.sends.size(); ++i) {
-        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
-        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
+    const auto over = [&](int number) {
+      Task& task = tasks_[number];
+      if (task.finishes) progress.has(plan_[number].to.begin, plan_[number].to.count);
+      if (task.readers == 0) transport.give_back(task.message);
+      for (const Span& from : plan_[number].from)
+        if (from.receive >= 0 && --tasks_[from.receive].unread == 0)
+          transport.give_back(tasks_[from.receive].message);
+    };
+    const auto begin = [&](int number) {
+      const MessageTask& task = plan_[number];
+      for (const Span& from : task.from)
+        if (from.buffer == 0) progress.needs(from.begin, from.count);
+      if (task.kind == MessageTask::Kind::Sum) {
+        add_up(task, buffers, function);
+        over(number);
+        return true;
       }
-      for (std::size_t i = 0; i < step.receives.size(); ++i)
-        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
-      transport.exchange(step.sends, step.receives);
-      for (const OwnSum& sum : step.sums) {
-        for (const Span& place : sum.from)
-          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
-        add_up(step, sum, buffers, function);
-      }
-      transport.release(step.sends, step.receives);
-      for (const Span& place : step.finished) progress.has(place.begin, place.count);
-    }
+      Delivery& message = tasks_[number].message;
+      tasks_[number].unread = tasks_[number].readers;
+      set_place(message, buffers[task.span().buffer], task.span());
+      transport.start(message, task.kind == MessageTask::Kind::Send, number);
+      return false;
+    };
+    const auto is_made = [&](int number) {
+      return std::all_of(plan_[number].from.begin(), plan_[number].from.end(), [&](const Span& from) {
+        return from.buffer != 0 || progress.is_made(from.begin, from.count);
+      });
+    };
+    std::set<int> waiting;  // for what is made beside, in their order
+    driver_->run(
+        [&](int number) {
+          if (is_made(number)) return begin(number);
+          waiting.insert(number);
+          return false;
+        },
+        [&] {
+          for (;;) {
+            std::vector<int> ended = transport.ended(waiting.empty());
+            for (const int number : ended) over(number);
+            // Where nothing else can go on, the first is waited for.
+            for (bool waits = ended.empty(); !waiting.empty() && (waits || is_made(*waiting.begin()));
+                 waits = false) {
+              const int number = *waiting.begin();
+              waiting.erase(waiting.begin());
+              if (begin(number)) ended.push_back(number);
+            }
+            if (!ended.empty()) return ended;
+          }
+        });
   }
 
  private:
+  struct Task {
+    Delivery message = {};
+    bool finishes = false;        // a slot of the output
+    int readers = 0, unread = 0;  // of a receive: sums of its step, and those that are not done
+  };
+
+  // Sums that go to a function are made in the order of the plan: it may keep a total.
+  void prepare(MessageOrder order, bool has_lanes) {
+    if (order == MessageOrder::Lanes && !has_lanes) order = MessageOrder::Memory;
+    const auto slot = [](const Span& span) {
+      return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(span.begin * 3 + span.buffer));
+    };
+    plan_ = MessagePlanner(tables_, own_steps(tables_, rank_, *this), size_, slot, nullptr, order).plan();
+    tasks_.assign(plan_.size(), {});
+    int last = -1;
+    for (std::size_t t = 0; t < plan_.size(); ++t) {
+      MessageTask& task = plan_[t];
+      if (task.kind != MessageTask::Kind::Sum) {
+        tasks_[t].message = {peers_.rank(task.peer),
+                             task.row,
+                             nullptr,
+                             task.span().count * size_,
+                             task.step,
+                             task.stays,
+                             task.borrows};
+        tasks_[t].message.arrives = task.arrives;
+      } else if (task.completes != 0) {
+        if (last >= 0) task.after.push_back(last);
+        last = static_cast<int>(t);
+      }
+      for (const Span& from : task.from)
+        if (from.receive >= 0) ++tasks_[from.receive].readers;
+    }
+    std::set<std::int64_t> seen;  // slots of the output, from the last task on
+    for (std::size_t t = plan_.size(); t-- > 0;)
+      if (plan_[t].kind != MessageTask::Kind::Send && plan_[t].to.buffer == 1 && plan_[t].to.count > 0)
+        tasks_[t].finishes = seen.insert(plan_[t].to.begin).second;
+    driver_.emplace(plan_);
+  }
+
   static void set_place(Delivery& delivery, const BufferView<T>& buffer, const Span& place) {
     delivery.pieces.clear();
     if (buffer.is_together()) {
@@ -280,13 +363,13 @@ class Exchange : public ExchangePlan {
 
   // Range by range, in each of which all operands and the result are contiguous.
   template <typename Function>
-  void add_up(const Step& step, const OwnSum& sum, const BufferView<T>* buffers, Function&& function) {
+  void add_up(const MessageTask& sum, const BufferView<T>* buffers, Function&& function) {
     for (std::int64_t e = 0; e < sum.to.count;) {
       std::int64_t count = sum.to.count - e;
       operands_.clear();
       for (const Span& place : sum.from) {
         if (place.receive >= 0) {
-          operands_.push_back(brought(step.receives[place.receive], e, count));
+          operands_.push_back(brought(tasks_[place.receive].message, e, count));
         } else {
           const Interval<T> run = buffers[place.buffer].run(place.begin + e, count);
           operands_.push_back(run.at);
@@ -344,6 +427,9 @@ class Exchange : public ExchangePlan {
     }
   }
 
+  MessagePlan plan_ = {};
+  std::vector<Task> tasks_ = {};
+  std::optional<MessageDriver> driver_ = {};
   std::unique_ptr<T[]> scratch_ = {};
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };

@@ -56,11 +56,28 @@ class CallbackTransport : public HostTransport {
       throw std::runtime_error("messages were not moved");
   }
 
+  // All that is started moves at once.
+  MessageOrder order() const override { return MessageOrder::Steps; }
+  void start(Delivery& message, bool sends, int number) override {
+    (sends ? started_sends_ : started_receives_).push_back(message);
+    started_.push_back(number);
+    message.at = message.data;
+  }
+  std::vector<int> ended(bool waits = true) override {
+    if (!waits) return {};
+    exchange(started_sends_, started_receives_);
+    started_sends_.clear();
+    started_receives_.clear();
+    return std::exchange(started_, {});
+  }
+
  private:
   int rank_ = 0, ranks_ = 1;
   chorale_exchange exchange_ = nullptr;
   void* context_ = nullptr;
   std::vector<chorale_message> messages_ = {};
+  std::vector<Delivery> started_sends_ = {}, started_receives_ = {};
+  std::vector<int> started_ = {};
 };
 
 // Why the last call of this thread failed.

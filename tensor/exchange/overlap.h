@@ -1,9 +1,10 @@
 // Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. If
 // its operands come from other ranks, tiles are made as those arrive; if it goes to other ranks, tiles are
-// made in the order in which the steps of that communication first need them, and a step waits for the tiles
-// that have its elements. C++17, and is copied into emitted programs.
+// made in the order in which the steps of that communication first need them, and a message, or a sum, waits
+// for the tiles that have its elements. C++17, and is copied into emitted programs.
 //
-// Communications report the progress of elements of their blocks (Exchange::run, Progress).
+// Communications report the progress of elements of their blocks (Exchange::run, Progress). The rank looks
+// after messages when a tile is made: it sleeps between two, so that the processor is the tiles'.
 #pragma once
 
 #include <algorithm>
@@ -196,6 +197,7 @@ template <typename Worker>
 struct Arrivals {
   static constexpr bool kBeside = true;
   Worker& worker;
+  bool is_made(std::int64_t, std::int64_t) { return true; }
   void needs(std::int64_t, std::int64_t) {}
   void has(std::int64_t begin, std::int64_t count) { worker.arrived(begin, count); }
 };
@@ -203,6 +205,7 @@ template <typename Worker>
 struct Demands {
   static constexpr bool kBeside = true;
   Worker& worker;
+  bool is_made(std::int64_t begin, std::int64_t count) { return worker.is_made(begin, count); }
   void needs(std::int64_t begin, std::int64_t count) { worker.wait_for(begin, count); }
   void has(std::int64_t, std::int64_t) {}
 };
@@ -245,7 +248,13 @@ class TileWorker {
     tiles_.arrived(from, count);
     changed_.notify_all();
   }
-  // For elements of the result.
+  // Elements of the result.
+  bool is_made(std::int64_t from, std::int64_t count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    bool all = true;
+    tiles_.for_each_tile(from, count, [&](int tile) { all = all && tiles_.is_made(tile); });
+    return all;
+  }
   void wait_for(std::int64_t from, std::int64_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
     tiles_.for_each_tile(from, count,
@@ -359,6 +368,15 @@ class Packing {
   static constexpr bool kBeside = Next::kBeside;
   Packing(Device& device, const SlicedBlocks& slices, T* blocks, const T* tensor, Next next = {})
       : device_(device), slices_(slices), blocks_(blocks), tensor_(tensor), next_(next) {}
+  bool is_made(std::int64_t begin, std::int64_t count) {
+    bool all = true;
+    if constexpr (kBeside)
+      if (filled_.count(begin) == 0)
+        slices_.for_each_run(begin, count, [&](std::int64_t, std::int64_t from, std::int64_t n) {
+          all = all && next_.is_made(from, n);
+        });
+    return all;
+  }
   void needs(std::int64_t begin, std::int64_t count) {
     if (!filled_.insert(begin).second) return;  // pieces are the same in all steps
     if constexpr (kBeside)
@@ -384,6 +402,7 @@ class Unpacking {
   static constexpr bool kBeside = Next::kBeside;
   Unpacking(Device& device, const SlicedBlocks& slices, T* tensor, const T* blocks, Next next = {})
       : device_(device), slices_(slices), tensor_(tensor), blocks_(blocks), next_(next) {}
+  bool is_made(std::int64_t begin, std::int64_t count) { return next_.is_made(begin, count); }
   void needs(std::int64_t begin, std::int64_t count) { next_.needs(begin, count); }
   void has(std::int64_t begin, std::int64_t count) {
     device_.empty(slices_, tensor_, blocks_, begin, count);

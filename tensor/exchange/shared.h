@@ -108,6 +108,9 @@ class SharedTransport : public LendingTransport {
   }
   bool is_unused(const Copy& copy) const { return copy.ticket == 0 || is_given_back(copy.peer, copy.ticket); }
 
+  bool has_room(const Delivery& send) override {
+    return sent_[send.peer] < kNotes || is_given_back(send.peer, sent_[send.peer] + 1 - kNotes);
+  }
   Ticket publish(const Delivery& send) override {
     const int peer = send.peer;
     const Ticket number = ++sent_[peer];
@@ -151,20 +154,18 @@ class SharedTransport : public LendingTransport {
     return heaps_[rank_] + bytes_ / 2 + at;
   }
 
-  Sent found(const Delivery& receive) override {
-    Sent result;
-    wait([&] { return taken(arrived_, receive, result); },
-         [&] { return lost(rank_, receive, false, patience_); });
-    return result;
+  bool is_there(const Delivery& receive, Sent& sent) override { return taken(arrived_, receive, sent); }
+  // Of a copy that was sent at once.
+  bool is_back(const Delivery& send, Ticket number) override {
+    return number == 0 || is_given_back(send.peer, number);
   }
-  void give_back(int peer, Ticket number) override {
+  bool holds(const Condition& condition) override {
+    look();
+    return condition();
+  }
+  void hand_back(int peer, Ticket number) override {
     line(peer, rank_).given_back[number % kNotes].store(number, std::memory_order_release);
     ring(peer);
-  }
-  void await(const Delivery& send, Ticket number) override {
-    if (number == 0) return;  // a copy was sent
-    wait([&] { return is_given_back(send.peer, number); },
-         [&] { return lost(rank_, send, true, patience_); });
   }
 
   // Takes notes of what has arrived, so that senders find room for more.
@@ -186,14 +187,9 @@ class SharedTransport : public LendingTransport {
   }
   // A message from a running rank arrives within a few time slices of the scheduler; a rank that waits longer
   // sleeps until its bell is rung, which is done after what it waits for has changed.
-  template <typename Condition, typename Complaint>  // bool(), Hang()
-  void wait(Condition condition, Complaint complaint) {
-    const auto holds = [&] {
-      look();
-      return condition();
-    };
+  void wait(const Condition& condition, const Delivery& message, bool sends) override {
     for (int turn = 0; turn < 50; ++turn) {
-      if (holds()) return;
+      if (holds(condition)) return;
       sched_yield();
     }
     Bell& own = bell(rank_);
@@ -201,7 +197,7 @@ class SharedTransport : public LendingTransport {
     for (bool there = false; !there;) {
       own.sleepers.store(1);
       const std::uint32_t rung = own.rung.load();
-      there = holds();
+      there = holds(condition);
       const std::timespec second = {1, 0};
       const bool in_vain = !there &&
                            syscall(SYS_futex, &own.rung, FUTEX_WAIT, rung, &second, nullptr, 0) != 0 &&
@@ -209,7 +205,7 @@ class SharedTransport : public LendingTransport {
       own.sleepers.store(0);
       if (!in_vain) continue;
       require_others();
-      if (std::chrono::steady_clock::now() - start > patience_) throw complaint();
+      if (std::chrono::steady_clock::now() - start > patience_) throw lost(rank_, message, sends, patience_);
     }
   }
   void require_others() const {

@@ -18,13 +18,15 @@ class LosingTransport : public Transport {
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     under_.exchange(sends, receives);
   }
-  void start(const Delivery& message, bool sends, int number) override {
+  void start(Delivery& message, bool sends, int number) override {
     if (message.step == step_ && sends == (end_ == End::Send))
       lost_.push_back(number);
     else
       under_.start(message, sends, number);
   }
-  std::vector<int> ended() override { return lost_.empty() ? under_.ended() : std::exchange(lost_, {}); }
+  std::vector<int> ended(bool waits = true) override {
+    return lost_.empty() ? under_.ended(waits) : std::exchange(lost_, {});
+  }
 
  private:
   Transport& under_;

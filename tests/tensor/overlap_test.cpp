@@ -231,18 +231,24 @@ TEST(Products, AddWhatArrivesInOneOrderWhereReplicasAreToBeSame) {
   for (const std::vector<float>& c : results) EXPECT_EQ(c, results[0]);
 }
 
-// The exchange of two ranks that send each other the half of a tensor that they need, in one step.
+// The exchange of two ranks that send each other the half of a tensor that they need, in one step, in pieces.
 struct Halves {
-  StepRows rows{.steps = 1,
-                .own_output = true,
-                .slots = {{2, 1, 1}, {2, 1, 1}},
-                .slices = {0, 1},
-                .messages = {{0, 0, 0, 1, 1, 2, 0, 1, 0, 1}, {0, 1, 0, 0, 0, 2, 0, 0, 0, 1}},
-                .work = {{0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
-                         {0, 0, 1, 2, 0, 1, 0, 0, 0, 0},
-                         {1, 0, 0, 0, 1, 1, 0, 1, 0, 0},
-                         {1, 0, 1, 2, 0, 1, 0, 1, 0, 0}}};
-  StepTables tables = rows.tables();
+  explicit Halves(int pieces) {
+    rows.pieces = pieces;
+    for (int n = 0; n < 2; ++n) {
+      rows.slots.push_back({2 * pieces, pieces, pieces});
+      rows.slices.push_back(n * pieces);
+      for (int p = 0; p < pieces; ++p) {
+        const int other = 1 - n, own = n * pieces + p, sent = other * pieces + p;
+        rows.messages.push_back({0, n, 0, sent, other, 2, p, other, p, 1});
+        rows.work.push_back({n, 0, 0, 0, own, 1, p, n, p, 0});
+        rows.work.push_back({n, 0, 1, 2, p, 1, p, n, p, 0});
+      }
+    }
+    tables = rows.tables();
+  }
+  StepRows rows{.steps = 1, .own_output = true};
+  StepTables tables = {};
 };
 
 // States when messages leave.
@@ -251,21 +257,56 @@ struct Recording {
   std::function<void()> left;
   int rank() const { return transport.rank(); }
   int ranks() const { return transport.ranks(); }
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
-    left();
-    transport.exchange(sends, receives);
+  MessageOrder order() const { return transport.order(); }
+  void start(Delivery& message, bool sends, int number) {
+    if (sends) left();
+    transport.start(message, sends, number);
   }
-  void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
-    transport.release(sends, receives);
-  }
+  std::vector<int> ended(bool waits) { return transport.ended(waits); }
+  void give_back(Delivery& receive) { transport.give_back(receive); }
 };
+
+// A step has sixteen messages, of which the first leaves before the last is made, or else never.
+TEST(TileWorker, HandsOverPieceByPieceWithinAStep) {
+  constexpr int pieces = 16, count = 4 * pieces;  // elements of a half
+  const Halves halves(pieces);
+  std::vector<std::vector<float>> outputs(2, std::vector<float>(count));
+  on_thread_ranks(2, [&](ThreadTransport& plain) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool has_left = false, in_time = false;
+    int made = 0;
+    Recording transport{plain, [&] {
+                          const std::lock_guard<std::mutex> lock(mutex);
+                          has_left = true;
+                          changed.notify_all();
+                        }};
+    std::vector<float> c(2 * count);
+    TileWorker worker = row_worker(
+        device, 2 * pieces, 0, 4,
+        [&](std::int64_t begin, std::int64_t end) {
+          if (++made == pieces) {
+            std::unique_lock<std::mutex> lock(mutex);
+            in_time = changed.wait_for(lock, std::chrono::seconds(20), [&] { return has_left; });
+          }
+          for (std::int64_t e = 4 * begin; e < 4 * end; ++e) c[e] = static_cast<float>(e);
+        },
+        {0}, 2 * pieces);
+    Exchange<float> exchange(halves.tables, transport.rank(), 0, Blocks{0, count, 2 * count});
+    worker.start(exchange.needed());
+    exchange.run(transport, c.data(), outputs[transport.rank()].data(), NoSumFunction(), worker.demands());
+    worker.finish();
+    EXPECT_TRUE(in_time);
+  });
+  for (int e = 0; e < 2 * count; ++e) EXPECT_EQ(outputs[e / count][e % count], 2 * e);
+}
 
 // The last part of the result is made only after the first message has left, or else never: whether slices
 // are rows, or columns, which are packed.
 TEST(TileWorker, LetsMessagesLeaveBeforeAllIsMade) {
   constexpr std::int64_t rows = 8, columns = 6;
   for (const int dim : {0, 1}) {
-    const Halves halves;
+    const Halves halves(1);
     const Sides sides = {rows, columns};
     const SlicedBlocks slices(sides, dim, 2);
     std::vector<std::vector<float>> outputs(2, std::vector<float>(rows * columns / 2));

@@ -122,6 +122,23 @@ TEST(SharedTransport, HoldsBackARankThatRunsAhead) {
   });
 }
 
+// Each has 1024 notes for the other: of more messages the rest waits for room, and not the rank for it.
+TEST(SharedTransport, StartsMoreMessagesThanThereIsRoomFor) {
+  SharedRoom room(2);
+  room.run([&](SharedTransport& transport) {
+    constexpr int count = 3000;
+    std::vector<int> numbers(count), got(count, -1), expected(count);
+    std::iota(numbers.begin(), numbers.end(), 10000 * transport.rank());
+    std::iota(expected.begin(), expected.end(), 10000 * (1 - transport.rank()));
+    std::vector<Delivery> messages;
+    for (int m = 0; m < 2 * count; ++m)
+      messages.push_back({1 - transport.rank(), 0, m < count ? &numbers[m] : &got[m - count], 4});
+    for (int m = 0; m < 2 * count; ++m) transport.start(messages[m], m < count, m);
+    for (std::size_t ended = 0; ended < messages.size();) ended += transport.ended().size();
+    EXPECT_EQ(got, expected);
+  });
+}
+
 TEST(SharedTransport, ReadsWhatLiesInTheHeapWhereItIs) {
   SharedRoom room(2);
   int* const number = room.take<int>(0, 1);

@@ -113,6 +113,13 @@ struct Watching {
   Device& device() { return under.device(); }
   int rank() const { return under.rank(); }
   int ranks() const { return under.ranks(); }
+  chorale::MessageOrder order() const { return under.order(); }
+  void start(chorale::Delivery& message, bool sends, int number) {
+    if (sends) leaves(message);
+    under.start(message, sends, number);
+  }
+  std::vector<int> ended(bool waits) { return under.ended(waits); }
+  void give_back(chorale::Delivery& receive) { under.give_back(receive); }
   void exchange(std::vector<chorale::Delivery>& sends, std::vector<chorale::Delivery>& receives) {
     for (const chorale::Delivery& send : sends) leaves(send);
     under.exchange(sends, receives);
