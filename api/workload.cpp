@@ -13,6 +13,7 @@
 #include <set>
 
 #include "api/inputs.h"
+#include "api/report.h"
 #include "api/search.h"
 #include "codegen/passes/lower.h"
 #include "cost/busbw.h"
@@ -327,13 +328,16 @@ TuneResult best_of(const TuneResult& result, std::size_t most) {
 }  // namespace
 
 // Of thousands of schedules the best are shown.
-std::string to_page(const Workload& workload, const TuneResult& result) {
+std::string to_page(const TuneResult& result) {
+  Report report = report_of(result);
   std::string data = to_json(result);
-  for (std::size_t most = result.ranking.size() / 2; most > 0 && data.size() > kMaxPageData; most /= 2)
-    data = to_json(best_of(result, most));
-  // The number of all: "chorale_tuning" is the first key.
-  data.insert(1, fmt::format("\n  \"found\": {},", result.candidates.size()));
-  return filled_page(Page::Tune, workload.name + " tuned - Chorale", data);
+  for (std::size_t most = result.ranking.size() / 2; most > 0 && data.size() > kMaxPageData; most /= 2) {
+    const TuneResult best = best_of(result, most);
+    report.notes = {fmt::format("the best {} of them are shown", best.candidates.size())};
+    data = to_json(best);
+  }
+  data.insert(1, fmt::format("\n  \"report\": {},", to_json(report)));
+  return filled_page(Page::Tune, report.title + " - Chorale", data);
 }
 
 std::vector<int> roots_to_try(const Topology& machine) {

@@ -58,7 +58,7 @@ std::optional<WorkloadMachine> quick_algorithms_for(const Topology&, const Workl
 WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});
 
 // One page that shows the search: the tree of schedules, their times, and why the best one wins.
-std::string to_page(const Workload&, const TuneResult&);
+std::string to_page(const TuneResult&);
 
 // What was chosen for an operation.
 struct ChosenAlgorithm {

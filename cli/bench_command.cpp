@@ -35,7 +35,7 @@ struct BenchCommand {
   int factor = 2;
   std::int64_t step = 0;    // bytes from one size to the next, instead of the factor; 0: not so
   RunOptions options = {};  // of each run, but its size, type and op
-  std::string json = {};
+  std::string json = {}, html = {};
 };
 namespace {
 
@@ -167,44 +167,61 @@ std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command
   return command.in_place ? std::vector{line.apart, line.in_place} : std::vector{line.apart};
 }
 
-// As nccl-tests prints it, with the algorithm before each line.
-std::string bench_text(const std::vector<BenchLine>& lines, const Collective& collective,
-                       const BenchCommand& command) {
-  TableRows cells = {{"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
-                      "time", "algbw", "busbw", "#wrong"},
-                     {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
-                      "(GB/s)", "(GB/s)", ""}};
+// The table of nccl-tests, with the algorithm before each line.
+Report report_of(const std::vector<BenchLine>& lines, const Collective& collective,
+                 const BenchCommand& command) {
+  Report report{.title = fmt::format("{}, {} as processes{}; times are medians of {}", name_of(collective),
+                                     counted(collective.ranks, "rank"),
+                                     command.gpus ? " with a GPU each" : "", command.options.iterations)};
+  ReportTable table{
+      .rows = {{"algorithm", "size (B)", "count", "type", "redop", "root", "time (us)", "algbw (GB/s)",
+                "busbw (GB/s)", "#wrong", "in place (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"}},
+      .kinds = "lrrllrrrrrrrrr"};
   Tally tally;
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
     // A collective without a root has root -1 there.
-    cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
-                     type_name(line.type), line.redop,
-                     std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
-    append(cells.back(), line.apart, command.options.check);
+    std::vector<std::string> cells = {line.algorithm,
+                                      std::to_string(line.bytes),
+                                      std::to_string(line.count),
+                                      type_name(line.type),
+                                      line.redop,
+                                      std::to_string(is_rooted(collective.kind) ? collective.root : -1)};
+    append(cells, line.apart, command.options.check);
     if (command.in_place)
-      append(cells.back(), line.in_place, command.options.check);
+      append(cells, line.in_place, command.options.check);
     else
-      cells.back().insert(cells.back().end(), 4, "N/A");
+      cells.insert(cells.end(), 4, "N/A");
+    table.rows.push_back(std::move(cells));
     for (const RunRow& half : halves_of(line, command)) {
       tally.add(half);
       busbw[line.algorithm].first += half.busbw;
       ++busbw[line.algorithm].second;
     }
   }
-  const std::string body = table(cells, "lrrllrrrrrrrrr", kAsWideAsItIs);
-  // The names of out of place and in place stand over their first columns.
-  const std::size_t first = body.find("time"), second = body.find("time", first + 1);
-  std::string text =
-      fmt::format("# {}, {} as processes{}; times are medians of {}\n", name_of(collective),
-                  counted(collective.ranks, "rank"), command.gpus ? " with a GPU each" : "",
-                  command.options.iterations) +
-      fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
-      fmt::format("# Out of bounds values : {} {}\n", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED");
+  report.tables.push_back(std::move(table));
+  report.sentences.push_back(
+      fmt::format("Out of bounds values : {} {}", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED"));
   if (collective.combining && command.options.check)
-    text += fmt::format("# Same bits on ranks    : {}\n", tally.agrees ? "OK" : "FAILED");
+    report.sentences.push_back(fmt::format("Same bits on ranks    : {}", tally.agrees ? "OK" : "FAILED"));
   for (const auto& [algorithm, sum] : busbw)
-    text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, shown(algorithm));
+    report.sentences.push_back(
+        fmt::format("Avg bus bandwidth    : {:.4g} ({})", sum.first / sum.second, shown(algorithm)));
+  return report;
+}
+
+// As nccl-tests prints it: a head of two lines, and out of place and in place over their first columns.
+std::string in_their_form(const Report& report) {
+  TableRows cells = report.tables.front().rows;
+  cells.front() = {"# algorithm", "(B)",    "(elements)", "",     "",       "",       "(us)",
+                   "(GB/s)",      "(GB/s)", "",           "(us)", "(GB/s)", "(GB/s)", ""};
+  cells.insert(cells.begin(), {"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
+                               "#wrong", "time", "algbw", "busbw", "#wrong"});
+  const std::string body = table(cells, report.tables.front().kinds, kAsWideAsItIs);
+  const std::size_t first = body.find("time"), second = body.find("time", first + 1);
+  std::string text = fmt::format("# {}\n#{:{}}{:<{}}in-place\n{}", report.title, "", first - 1,
+                                 "out-of-place", second - first, body);
+  for (const std::string& sentence : report.sentences) text += "# " + sentence + "\n";
   return text;
 }
 
@@ -267,8 +284,12 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
         }
   const int code = tally.is_good(collective) ? kFound : kWrongData;
   if (rank_of(session) != 0) return {.exit_code = code};
+  const Report report = report_of(lines, collective, command);
+  Outcome outcome = reported(report, command.html);
+  outcome.exit_code = code;
   // nccl-tests' lines, as wide as they are there, for what reads those.
-  Outcome outcome{.exit_code = code, .text = bench_text(lines, collective, command), .verbatim = true};
+  outcome.text = in_their_form(report);
+  outcome.verbatim = true;
   if (!command.json.empty()) deliver(command.json, json_of(lines, collective, command), outcome);
   return outcome;
 }
@@ -322,6 +343,7 @@ void bench_options(CLI::App& app, Invocation& parsed) {
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, parsed.limits, "", Limits::kAllMemory);
   file_to_write(sub, "--json", options->json, "Write the rows there");
+  file_to_write(sub, "--html", options->html, kReportPage);
 }
 
 }  // namespace chorale

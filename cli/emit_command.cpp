@@ -12,7 +12,6 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/links_alone.h"
-#include "ir/shown.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -29,10 +28,10 @@ namespace {
 
 // How many ranks complete a sum decides which functions may follow it.
 std::string who_completes(int ranks) {
-  return ranks <= 1 ? "each sum is completed by one rank: an epilogue may keep state\n"
+  return ranks <= 1 ? "each sum is completed by one rank: an epilogue may keep state"
                     : fmt::format(
                           "sums are completed by up to {} ranks: an epilogue must be the same everywhere "
-                          "and keep no state\n",
+                          "and keep no state",
                           ranks);
 }
 
@@ -43,8 +42,9 @@ Outcome page(const EmitCommand& command, Result result, const std::atomic<bool>*
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
   }
-  return {.text = shown(path) + ".html\n",
-          .files = {{path + ".html", to_page(result, best_sizes(result, {}, stop), stop)}}};
+  Outcome outcome = reported({.sentences = {path + ".html"}});
+  outcome.files = {{path + ".html", to_page(result, best_sizes(result, {}, stop), stop)}};
+  return outcome;
 }
 
 }  // namespace
@@ -59,12 +59,12 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     options.epilogue = epilogue_from_json(read_file(command.epilogue), command.epilogue);
   // Schedules are verified when the file is read, so no program is made of a wrong one.
   Result result = read_sound_result(command.file);
-  std::vector<std::string> notes;
+  Report report;  // a line for each program
   if (command.target && !command.point)
     if (const std::vector<int> performed = performed_points(result, *command.target);
         !performed.empty() && performed.size() < result.points.size()) {
       mark_frontier(result, performed);
-      notes.push_back(fmt::format(
+      report.notes.push_back(fmt::format(
           "target {} cannot ask switches that {} for all points: it gets those that it performs; --point N "
           "asks for another",
           entry_of(*command.target).name, in_words(abilities_of(result.topology))));
@@ -76,7 +76,6 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   if (chosen.empty())
     throw InputError(command.file, "has no point to write",
                      "search a larger space: more steps, rounds or chunks");
-  std::string written;
   std::string first_reason;
   std::vector<std::string> refused;
   // try_compile returns a refusal as a value: limits of a target are expected, and catching is not how to
@@ -97,9 +96,9 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
       file.path = command.directory + "/" + file.path;
       files.push_back(std::move(file));
     }
-    written += shown(command.directory + "/" + compiled.path) + "\n";
-    if (!compiled.note.empty()) notes.push_back(fmt::format("point {}: {}", i, compiled.note));
-    if (options.epilogue) written += who_completes(compiled.completed_by);
+    report.sentences.push_back(command.directory + "/" + compiled.path);
+    if (!compiled.note.empty()) report.notes.push_back(fmt::format("point {}: {}", i, compiled.note));
+    if (options.epilogue) report.sentences.push_back(who_completes(compiled.completed_by));
   }
   if (files.empty())
     throw InputError(
@@ -111,11 +110,11 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     if (!done.errors.empty()) return done;
     files = std::move(done.files);
   }
-  return {.exit_code = refused.empty() ? kFound : kBadInput,
-          .text = written,
-          .files = std::move(files),
-          .notes = notes,
-          .errors = refused};
+  Outcome outcome = reported(report);
+  outcome.exit_code = refused.empty() ? kFound : kBadInput;
+  outcome.files = std::move(files);
+  outcome.errors = std::move(refused);
+  return outcome;
 }
 
 // Targets are rows of api/compile.h, which have their form: a program that checks itself, a plan, thread

@@ -125,8 +125,7 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
   return result;
 }
 
-Outcome outcome_of(const TuneCommand& command, const Workload& workload, const TuneResult& result,
-                   Stopped stopped) {
+Outcome outcome_of(const TuneCommand& command, const TuneResult& result, Stopped stopped) {
   Outcome outcome = reported(report_of(result, command.top));
   outcome.exit_code = result.end == TuneEnd::Complete ? kFound
                       : stopped != Stopped::No        ? exit_code_of(stopped)
@@ -135,7 +134,7 @@ Outcome outcome_of(const TuneCommand& command, const Workload& workload, const T
   // After the limits: a schedule that computes something else is worse than a search that was cut.
   if (!outcome.errors.empty()) outcome.exit_code = kWrongData;
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
-  if (!command.html.empty()) deliver(command.html, to_page(workload, result), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(result), outcome);
   return outcome;
 }
 
@@ -145,8 +144,8 @@ void publish_as_given(const TuneCommand& command, const Workload& workload, Supe
   const std::optional<WorkloadMachine> machine = quick_machine_for(workload, command.target);
   if (!machine) return supervisor.publish({});
   TuneQuestion alone{.device = command.tune.device, .most_candidates = 0};
-  supervisor.publish([&command, workload, result = tune(workload, *machine, alone)](Stopped stopped) {
-    return outcome_of(command, workload, result, stopped);
+  supervisor.publish([&command, result = tune(workload, *machine, alone)](Stopped stopped) {
+    return outcome_of(command, result, stopped);
   });
 }
 
@@ -159,7 +158,7 @@ Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
   const WorkloadMachine machine =
       machine_for(workload, command.target, WorkloadSearch::Transformed, supervisor);
   const TuneResult result = tuned(workload, machine, command.tune, supervisor);
-  return outcome_of(command, workload, result, supervisor.stopped());
+  return outcome_of(command, result, supervisor.stopped());
 }
 
 // Three steps: algorithms for the collectives of the program (a search, or files), perhaps the tuner's choice
@@ -168,17 +167,20 @@ Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
 
 namespace {
 
+constexpr const char* kAsItIs = "the program as it is";
+
 // A row per communication: the point of its frontier that is predicted to be the fastest at its size.
-std::string chosen_table(const CompiledWorkload& compiled) {
-  if (compiled.chosen.empty()) return "";
-  ReportTable table{
-      .rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}},
-      .kinds = "llrrrrr"};
+Report report_of(const CompiledWorkload& compiled) {
+  Report report;
+  if (compiled.chosen.empty()) return report;
+  ReportTable& table = report.tables.emplace_back();
+  table = {.rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}},
+           .kinds = "llrrrrr"};
   for (const ChosenAlgorithm& each : compiled.chosen)
     table.rows.push_back({each.operation, each.collective, format_bytes(each.message_bytes),
                           fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),
                           fmt::format("{}", each.cost.chunks), format_us(each.us)});
-  return text_of({.tables = {std::move(table)}});
+  return report;
 }
 
 // The limit of this command that ended a search before it was complete. A question that is too large is not
@@ -191,15 +193,21 @@ Stopped stop_reason(const WorkloadMachine& machine, const Supervisor& supervisor
   return late ? Stopped::TimeLimit : Stopped::No;
 }
 
-// `text` is what precedes the table.
-Outcome outcome_of(CompiledWorkload compiled, const std::string& directory, std::string text, Stopped why) {
-  text += chosen_table(compiled);
+// `chosen` says how the program was changed, and is executed.
+Outcome outcome_of(CompiledWorkload compiled, const std::string& directory,
+                   const std::vector<std::string>& chosen, Stopped why) {
+  Report report = report_of(compiled);
+  report.sentences = chosen;
   for (NamedText& file : compiled.files) {
     file.path = directory + "/" + file.path;
-    text += shown(file.path) + "\n";
+    report.sentences.push_back(file.path);
   }
-  if (why != Stopped::No) text += "cut short (" + name_of(why) + "): there may be better ones\n";
-  return {.exit_code = exit_code_of(why), .text = text, .files = std::move(compiled.files)};
+  if (why != Stopped::No)
+    report.sentences.push_back("cut short (" + name_of(why) + "): there may be better ones");
+  Outcome outcome = reported(report);
+  outcome.exit_code = exit_code_of(why);
+  outcome.files = std::move(compiled.files);
+  return outcome;
 }
 
 // The program as it was given, with what there is without a search, is an answer from the first moment.
@@ -208,9 +216,9 @@ void publish_as_given(const CompileCommand& command, const Workload& workload, c
   supervisor.await_first_answer();
   const std::optional<WorkloadMachine> machine = quick_machine_for(workload, command.target);
   if (!machine) return supervisor.publish({});
-  supervisor.publish([text = command.tunes ? "the program as it is\n" : "", directory,
+  supervisor.publish([directory, chosen = std::vector<std::string>(command.tunes ? 1 : 0, kAsItIs),
                       compiled = compile(workload, *machine, {}, command.carrier)](Stopped stopped) {
-    return outcome_of(compiled, directory, text, stopped);
+    return outcome_of(compiled, directory, chosen, stopped);
   });
 }
 
@@ -225,14 +233,14 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   const WorkloadMachine machine =
       machine_for(workload, command.target,
                   command.tunes ? WorkloadSearch::Transformed : WorkloadSearch::AsIs, supervisor);
-  std::string text;
+  std::vector<std::string> chosen;
   Execution execution;
   std::vector<std::string> errors;
   if (command.tunes) {
     const TuneResult result = tuned(workload, machine, command.tune, supervisor);
     const Candidate& best = result.candidates[result.ranking.front()];
-    text = best.script.empty() ? "the program as it is\n" : shown(best.script) + "\n";
-    if (const std::string words = to_string(best.execution); !words.empty()) text += words + "\n";
+    chosen.push_back(best.script.empty() ? kAsItIs : best.script);
+    if (const std::string words = to_string(best.execution); !words.empty()) chosen.push_back(words);
     // The program that is compiled is the best one, with the settings of its execution.
     workload = best.workload;
     execution = best.execution;
@@ -243,8 +251,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   }
   CompiledWorkload compiled = compile(workload, machine, execution, command.carrier);
   supervisor.take_floor();
-  Outcome outcome =
-      outcome_of(std::move(compiled), directory, std::move(text), stop_reason(machine, supervisor));
+  Outcome outcome = outcome_of(std::move(compiled), directory, chosen, stop_reason(machine, supervisor));
   // As of 'tune': a schedule that computes something else is worse than a search that was cut.
   if (!errors.empty()) outcome.exit_code = kWrongData;
   outcome.errors = std::move(errors);

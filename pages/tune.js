@@ -137,9 +137,8 @@ function show() {
   drawTree();
 }
 
-$('title').textContent = `${data.workload} on ${counted(data.ranks, 'rank')}${data.groups > 1 ? ` in each of ${data.groups} groups` : ''}`;
-$('summary').textContent = (all.length < data.found ? `The best ${all.length} of ` : '') + `${counted(data.found, 'schedule')} in ${Number(data.seconds.toPrecision(2))} s (${data.end}); ` +
-  `${data.transformations} transformations, ${data.repeated} of them to schedules that were known, ${data.refused} refused`;
+$('title').textContent = data.report.title;
+$('summary').replaceWith(...data.report.sentences.concat(data.report.notes).map(text => element('p', text)));
 listen([[['ArrowUp'], 'the schedule before', () => choose(chosen - 1)],
         [['ArrowDown'], 'the next schedule', () => choose(chosen + 1)],
         [['ArrowLeft'], 'the schedule that it was made from', () => { const p = all[ranking[chosen]].parent; if (p >= 0) choose(rankOf.get(p)); }],

@@ -566,7 +566,11 @@ Report report_of(const TuneResult& result, int most_rows) {
                                                        : "-",
                             candidate.script.empty() ? "as it was given" : candidate.script});
   }
-  Report report{.title = given.workload.name + " tuned", .tables = {std::move(ranking)}};
+  const Workload& program = given.workload;
+  Report report{
+      .title = fmt::format("{} on {}{}, tuned", program.name, counted(program.ranks, "rank"),
+                           program.groups > 1 ? fmt::format(" in each of {} groups", program.groups) : ""),
+      .tables = {std::move(ranking)}};
   ReportTable measured{
       .title = "The best one, measured", .rows = {{"measured", "with", "settings"}}, .kinds = "rll"};
   for (const Measurement& each : best.measurements)
