@@ -22,6 +22,8 @@
 #include "bounds/cut_sum.h"
 #include "bounds/demand.h"
 #include "ir/instance.h"
+#include "pareto/growth_proof.h"
+#include "pareto/proof_text.h"
 #include "semantics/linear_formula.h"
 #include "semantics/payment_formula.h"
 
@@ -30,45 +32,6 @@ namespace {
 
 constexpr double kMostLiterals = 4e6;  // of a formula: about 60 MB
 constexpr double kMostSearched = 1e8;  // links, for the cuts of all chunks
-
-// Lines are numbered on from the formula's rules. Formats differ in the first line and the last ones.
-class ProofText {
- public:
-  ProofText(long rules, PbFormat format)
-      : format_(format),
-        last_(rules),
-        text_(fmt::format("pseudo-Boolean proof version {}\nf {}\n", format == PbFormat::V2_0 ? "2.0" : "1.2",
-                          rules)) {}
-
-  // What follows by unit propagation: terms, each with a space behind it, are at least 1.
-  long derive(const std::string& terms) {
-    text_.append("rup ").append(terms).append(">= 1 ;\n");
-    return ++last_;
-  }
-
-  // Lines times factors, in postfix notation; factors 0 are left out.
-  void add(long line, std::int64_t times) {
-    if (times == 0) return;
-    fmt::format_to(std::back_inserter(sum_), "{}{}{}", line, times == 1 ? "" : fmt::format(" {} *", times),
-                   sum_.empty() ? " " : " + ");
-  }
-  long add_up() {
-    sum_.pop_back();
-    text_.append("pol ").append(std::exchange(sum_, "")).append("\n");
-    return ++last_;
-  }
-
-  // The last line is the contradiction.
-  std::string ended() const {
-    if (format_ == PbFormat::V1_2) return text_ + fmt::format("c {}\n", last_);
-    return text_ + fmt::format("output NONE\nconclusion UNSAT : {}\nend pseudo-Boolean proof\n", last_);
-  }
-
- private:
-  const PbFormat format_;
-  long last_;
-  std::string text_, sum_ = {};
-};
 
 BoundProof none(std::string why) {
   return {.why_none = std::move(why)};
@@ -308,6 +271,8 @@ bool is_paid(const Claim& claim) {
 
 BoundProof bound_proof(const Topology& topology, const Collective& collective, const Claim& claim,
                        PbFormat format) {
+  if (claim.certificate.kind == Certificate::Kind::Growth)
+    return growth_proof(topology, collective, claim, format);
   return (is_paid(claim) ? payment_proof : timed_proof)(topology, collective, claim, format);
 }
 

@@ -4,25 +4,13 @@
 // formula (semantics/linear_formula.h, semantics/payment_formula.h).
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "ir/collective.h"
 #include "ir/frontier.h"
 #include "ir/search_options.h"
 #include "ir/topology.h"
+#include "pareto/proof_text.h"
 
 namespace chorale {
-
-struct BoundProof {
-  std::string why_none = {};  // where there is no proof; all else is then empty
-  std::string opb = {}, pbp = {};
-  long rules = 0, cuts = 0;  // rules of the formula; cuts that the proof adds up, 0 if none is needed
-  std::optional<int> chunks = {}, steps = {}, rounds = {};  // that the formula is about; none: however many
-  std::optional<std::int64_t> payment = {},
-                              per_round = {};  // of a formula of payments: the most, and a round's
-};
 
 // Is it shown by what chunks pay in any number of steps? One proof is then enough, also of a claim about any
 // number of chunks.

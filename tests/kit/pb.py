@@ -115,7 +115,8 @@ class Database:
 
 
 def summed(words, database):
-    """Reverse Polish notation: ids of constraints, '*' with a factor before it, '+'."""
+    """Reverse Polish notation: ids of constraints, literals (at least 0), '+', 's' (saturation), and '*' or 'd' (division)
+    with a number before it."""
     stack = []  # (constraint, degree, whether it is ours to change)
     for word, after in zip(words, words[1:] + [""]):
         if word == "+":
@@ -131,13 +132,19 @@ def summed(words, database):
                 elif a > against:
                     total[literal] = total.get(literal, 0) + a - against
             stack.append((total, d + e, True))
-        elif word == "*":
+        elif word in ("*", "d"):
             factor, (constraint, degree, _) = stack.pop(), stack.pop()
-            stack.append(({literal: a * factor for literal, a in constraint.items()}, degree * factor, True))
-        elif after == "*":
+            by = (lambda a: a * factor) if word == "*" else (lambda a: -(-a // factor))  # noqa: E731
+            stack.append(({literal: by(a) for literal, a in constraint.items()}, by(degree), True))
+        elif word == "s":
+            constraint, degree, _ = stack.pop()
+            stack.append(({literal: min(a, degree) for literal, a in constraint.items() if degree > 0}, degree, True))
+        elif after in ("*", "d"):
             if int(word) < 1 or not stack:
                 raise Refused(f"factor {word}")
             stack.append(int(word))
+        elif word.lstrip("~")[:1].isalpha():
+            stack.append(({word: 1}, 0, False))
         elif 1 <= int(word) <= len(database.constraints):
             stack.append((*database.constraints[int(word) - 1], False))
         else:

@@ -87,7 +87,9 @@ def bounds_proven(session):
                 true = [paid_of(point, part, opb, claim, result["topology"]) for part in parts]
             elif (not paid and point["chunks"] == row["chunks"] and point["steps"] <= row["steps"] and
                     (row["rounds"] is None or all(step["rounds"] <= row["rounds"] for step in point["schedule"]))):
-                true = [true_of(point["schedule"], opb, row["steps"])]
+                grows = claim["certificate"]["kind"] == "growth"
+                true = [(grown_of(point, opb, result) if grows else true_of(point["schedule"], opb, row["steps"]))]
+                session.counts["schedules that grow"] += grows
             else:
                 continue
             # Where there is no schedule, some rule is broken.
@@ -161,6 +163,31 @@ def true_of(schedule, opb, most_steps):
         for at, more in arrived.items():
             value[at] = value.get(at, set()) | more
         true |= {f"h_{c}_{n}_{s}" + (f"_{i}" if i else "") for (c, n), all_of in value.items() for i in all_of}
+    return true
+
+
+def grown_of(point, opb, result):
+    """The literals of growth that a schedule makes true; of sums, one that is reversed in time."""
+    sums = point["does"]["collective"] in ("reduce", "reducescatter") or result["collective"].get("combining", False)
+    steps = [dict(step, sends=[[c, dst, src] if sums else [c, src, dst] for c, src, dst, *_ in step["sends"]]) for step in point["schedule"]]
+    if sums:
+        steps.reverse()
+    others = {}
+    for c, n in re.findall(r"\bh_(\d+)_(\d+)_1\b", opb):
+        others.setdefault(int(c), set()).add(int(n))
+    held = {c: set(range(result["topology"]["ranks"])) - ranks for c, ranks in others.items()}
+    first, true = {c: set(ranks) for c, ranks in held.items()}, set()
+    for s in range(1, 1 + max(int(each) for each in re.findall(r"\br_(\d+)_", opb))):
+        step = steps[s - 1] if s <= len(steps) else {"rounds": 0, "sends": []}
+        true |= {f"r_{s}_{j}" for j in range(1, step["rounds"] + 1)}
+        news = {c: {} for c in others}  # the first that gives it
+        for c, src, dst in step["sends"]:
+            if c in others and src in held[c] and dst not in held[c]:
+                news[c].setdefault(dst, src)
+        for c, of in news.items():
+            true |= {f"f_{c}_{s}_{i}" for i in range(1, 1 + sum(src in first[c] for src in of.values()))}
+            held[c] |= set(of)
+            true |= {f"h_{c}_{n}_{s}" for n in held[c] - first[c]}
     return true
 
 
