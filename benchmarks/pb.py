@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What share of the bounds of results has a proof for other checkers, and who accepts it: 'chorale check --pb'.
 
-Usage: pb.py CHORALE RESULTS [--veripb PROGRAM] [--format 1.2|2.0] [--most-bytes N] [--only WORD ...]
+Usage: pb.py CHORALE RESULTS [--veripb PROGRAM] [--format 1.2|2.0] [--most-bytes N] [--veripb-bytes N] [--only WORD ...]
 RESULTS is a folder of result files, as 'build/release/benchmarks/synthesis --grid --results RESULTS' keeps them.
 
 A bound counts as written if all of its proofs are (one, or one for each number of chunks on the frontier), and as accepted
 by a checker if it accepts them all. Checkers: VeriPB, --veripb or 'veripb' in PATH (its version of 2022 reads --format 1.2,
-later ones 2.0), on all proofs; and that of tests/kit/pb.py on pairs of files of --most-bytes and less (0: none). VeriPB is
+later ones 2.0), on pairs of files of --veripb-bytes and less (all); and that of tests/kit/pb.py, of --most-bytes. VeriPB is
 also given each formula with one round more, of which the proof is none unless less was claimed than it shows. Refutations
 are those of benchmarks/lrat.py, and are only counted.
 """
@@ -30,6 +30,7 @@ parser.add_argument("results", type=pathlib.Path)
 parser.add_argument("--veripb", default="veripb")
 parser.add_argument("--format", default="2.0", choices=["1.2", "2.0"])
 parser.add_argument("--most-bytes", type=int, default=1_000_000)
+parser.add_argument("--veripb-bytes", type=float, default=float("inf"))
 parser.add_argument("--only", nargs="*", default=[])
 asked = parser.parse_args()
 chorale, veripb = os.path.abspath(asked.chorale), shutil.which(asked.veripb)
@@ -44,7 +45,7 @@ def accepted_by_veripb(opb, pbp):
 
 claims, written, refutations, bytes_of, why = collections.Counter(), collections.Counter(), 0, 0, collections.Counter()
 accepted = {checker: collections.Counter() for checker in CHECKERS}
-proofs, weaker, refused = 0, 0, 0
+proofs, seen, weaker, refused = 0, 0, 0, 0
 for file in sorted(asked.results.glob("*.json")):
     if not all(word in file.name for word in asked.only):
         continue
@@ -62,8 +63,9 @@ for file in sorted(asked.results.glob("*.json")):
             size = opb.stat().st_size + pbp.stat().st_size
             bytes_of += size
             proofs += 1
-            by = {"veripb": accepted_by_veripb(opb, pbp) if veripb else None,
+            by = {"veripb": accepted_by_veripb(opb, pbp) if veripb and size <= asked.veripb_bytes else None,
                   "Python": pb.accepts(opb.read_text(), pbp.read_text()) if size <= asked.most_bytes else None}
+            seen += by["veripb"] is not None
             for checker, verdict in by.items():
                 if verdict is False:
                     sys.exit(f"{file}: claim {row['claim']}: {checker} refuses {pbp.name}")
@@ -71,7 +73,7 @@ for file in sorted(asked.results.glob("*.json")):
             # The rule of the rounds has one more; that of the payments, the last, has what a round is paid.
             text = opb.read_text()
             at = re.search(r"^(-.*>= -)(\d+) ;$", text.splitlines()[-1] if row["per_round"] else text, re.M)
-            if veripb and row["cuts"] and at:
+            if by["veripb"] and row["cuts"] and at:
                 opb.write_text(text.replace(at[0], f"{at[1]}{int(at[2]) + (row['per_round'] or 1)} ;"))
                 weaker += 1
                 refused += not accepted_by_veripb(opb, pbp)
@@ -96,7 +98,7 @@ for kind in sorted(claims):
 total, done = sum(claims.values()), sum(written.values())
 print(f"{done} of {total} bounds have proofs ({100 * done / total:.1f} %), {proofs} of format {asked.format}, {bytes_of / 1e6:.0f} MB; none is refused")
 if veripb:
-    print(f"VeriPB accepts those of {sum(accepted['veripb'].values())} bounds, all {proofs} proofs; of {weaker} formulas with one round more it refuses {refused}")
+    print(f"VeriPB accepts those of {sum(accepted['veripb'].values())} bounds, {seen} proofs; of {weaker} formulas with one round more it refuses {refused}")
 print(f"the checker in Python accepts those of {sum(accepted['Python'].values())}; the others have files larger than {asked.most_bytes} bytes")
 print(f"with {refutations} refutations in LRAT (benchmarks/lrat.py): {done + refutations} of {total + refutations} claims "
       f"({100 * (done + refutations) / (total + refutations):.1f} %)")

@@ -11,6 +11,7 @@ import shutil
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit import pb  # noqa: E402
 from kit.lrat import accepts  # noqa: E402
 from kit.program import refused, run as run_other, run_chorale as run, work  # noqa: E402
 
@@ -96,6 +97,21 @@ for options, code in ([], 0), (['--proofs', 'kept'], 0), (['--conflicts', 1], 3)
     index = json.loads((work / 'lrat' / 'lrat.json').read_text())
     assert [row['claim'] for row in index['proofs' if code == 0 else 'left_out']] == refuted, index
     assert all(accepts(*((work / 'lrat' / row[kind]).read_text() for kind in ('cnf', 'lrat'))) for row in index['proofs']), index
+# Every claim of a frontier has a proof; checkers of others judge them where they are installed.
+run('frontier', 'ring:4', 'allreduce', '--max-chunks', 3, '--json', 'e.json')
+run('check', 'e.json', '--plain-conflicts', 1000000, '--lrat', 'lrat_e', '--pb', 'pb_e', '--pb-format', '1.2')
+claims = json.loads((work / 'e.json').read_text())['claims']
+judged = set()
+for folder, ends, program, says in (('lrat_e', ('cnf', 'lrat'), 'cake_lpr', 's VERIFIED UNSAT'), ('pb_e', ('opb', 'pbp'), 'veripb', 'Verification succeeded')):
+    index = json.loads((work / folder / f'{folder[:-2]}.json').read_text())
+    judged |= {row['claim'] for row in index['proofs']}
+    if not shutil.which(program):
+        print(f'SKIPPED: {program} is not installed; the proofs were checked by the checkers of tests/kit alone')
+    for row in index['proofs']:
+        pair = [work / folder / row[end] for end in ends]
+        assert (accepts if folder == 'lrat_e' else pb.accepts)(*(path.read_text() for path in pair)), row
+        assert not shutil.which(program) or says in run_other(program, *pair), row
+assert judged == set(range(len(claims))), f'{len(claims)} claims, proven are {sorted(judged)}'
 (work / 'file').write_text('')
 for option in '--lrat', '--pb':
     refused('check', 'c.json', option, work / 'file' / 'x', says='cannot be made')

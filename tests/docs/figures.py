@@ -60,7 +60,7 @@ COUNTED = {
     "paper-te-ccl.md": [min(ratios), max(ratios), sum(ratio < 1 for ratio in ratios), len(ratios), min(small), max(small), 64, *(s for _, _, s in plans)],
     "astrasim.log": [100 * (slower[0] - 1)],
     "node_order.log": [sum(proven for proven, _ in orders[:5]), sum(proven for proven, _ in orders[5:]), sum(asked for _, asked in orders[:5])],
-    "lrat.log": [math.prod(map(int, re.search(r"(\d+) machines x (\d+) collectives x 1 to (\d+) chunks", log("lrat.log")).groups()))],
+    "proofs.log": [math.prod(map(int, re.search(r"(\d+) machines x (\d+) collectives x 1 to (\d+) chunks", log("proofs.log")).groups()))],
 }
 assert len(plans) == 15 and len(shares) == 11 and len(astrasim()) == 45 and len(slower) == 1 and len(orders) == 10 and ahead, (len(plans), len(shares), len(astrasim()), slower, orders)
 
