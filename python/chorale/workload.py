@@ -344,9 +344,10 @@ class Workload:
                 known = side["factor"]
                 for name in side["sizes"]:
                     known *= sizes.get(name, 1)
-                if len(unknown) == 1 and have % known == 0:
-                    sizes[unknown[0]] = have // known
-                elif unknown or have != known:
+                scaled = have * side["divisor"]
+                if len(unknown) == 1 and scaled % known == 0:
+                    sizes[unknown[0]] = scaled // known
+                elif unknown or scaled != known:
                     raise ValueError(
                         f"{row['name']} has a side of {have}, which {self.name} does not have there")
         missing = [name for name in self.description["sizes"] if name not in sizes]
@@ -480,4 +481,4 @@ class Workload:
 
     def side(self, side, sizes):
         return side["factor"] * math.prod(sizes[self.description["sizes"].index(name)]
-                                          for name in side["sizes"])
+                                          for name in side["sizes"]) // side["divisor"]

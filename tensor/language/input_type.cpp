@@ -27,6 +27,10 @@ OrError<Extent> valued(const Typing& typing, Extent extent) {
     const bool fits = extent.value >= 1 && size->value >= 1 && extent.value <= kMostElements / size->value;
     extent.value = fits ? extent.value * size->value : -1;
   }
+  if (extent.divisor < 1 || extent.value % extent.divisor != 0)
+    return typing.fail(fmt::format("the side {} is not whole", to_string(extent)),
+                       "give sizes that can be divided so");
+  extent.value /= extent.divisor;
   if (extent.value < 1 || extent.value > kMostElements)
     return typing.fail(fmt::format("the side {} is nothing, or too long", to_string(extent)),
                        fmt::format("sides are 1 to {}", kMostElements));

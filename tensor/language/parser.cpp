@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "ir/error.h"
@@ -178,7 +179,8 @@ Term Draft::side(const Extent& extent) {
   for (const std::string& name : extent.sizes) factors.push_back(size(name));
   Term product = factors[0];
   for (std::size_t k = 1; k < factors.size(); ++k) product = applied(Op::Multiply, {product, factors[k]});
-  return product;
+  if (extent.divisor == 1) return product;
+  return applied(Op::Divide, {product, number_term(static_cast<double>(extent.divisor))});
 }
 
 // Shifted by the largest element, so that no power overflows; the shift cancels in the quotient.
@@ -322,9 +324,11 @@ void WorkloadParser::size() {
   draft_.workload.sizes.push_back(std::move(size));
 }
 
-// 4*H*S: the factor 4, the sizes H and S, and the value of all of it, in normal form (sizes sorted).
+// 4*H*S/2: the factor 4, the sizes H and S, the divisor 2, and the value of all of it, in normal form (sizes
+// sorted, lowest terms).
 Extent WorkloadParser::product() {
   Extent extent;
+  const Token first = now();
   do {
     const Token token = now();
     std::int64_t value = 0;
@@ -336,7 +340,14 @@ Extent WorkloadParser::product() {
       extent.factor = multiplied(token, extent.factor, value);
     }
     extent.value = multiplied(token, extent.value, value);
+    while (takes("/")) extent.divisor = multiplied(now(), extent.divisor, power());
   } while (takes("*"));
+  if (extent.value % extent.divisor != 0)
+    fail_at(first, fmt::format("{} is not a multiple of {}", extent.value, extent.divisor),
+            "sides are integers: give sizes that can be divided so");
+  extent.value /= extent.divisor;
+  const std::int64_t common = extent.sizes.empty() ? extent.divisor : std::gcd(extent.factor, extent.divisor);
+  extent.factor /= common, extent.divisor /= common;
   std::ranges::sort(extent.sizes);
   return extent;
 }

@@ -102,7 +102,7 @@ class WorkloadParser : ExpressionReader {
   // size NAME = product {"," NAME = product}
   void sizes();
   void size();
-  // factor {"*" factor}; a factor is a number, a power of one, or a size.
+  // factor {"*" factor | "/" power}; a factor is a number, a power of one, or a size.
   Extent product();
   std::int64_t power();
   std::int64_t multiplied(const Token& token, std::int64_t a, std::int64_t b) const;

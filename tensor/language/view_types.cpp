@@ -230,7 +230,7 @@ OrError<TensorType> concat_type(const Typing& typing) {
                                      typing.shown_operand(0), typing.shown_operand(k), dim),
                          "element type, layout and the other sides have to be the same");
     Extent& side = result.shape[dim];
-    if (side.sizes == type.shape[dim].sizes)
+    if (side.sizes == type.shape[dim].sizes && side.divisor == 1 && type.shape[dim].divisor == 1)
       side.factor += type.shape[dim].factor;
     else
       side = {.factor = side.value + type.shape[dim].value};

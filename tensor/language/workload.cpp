@@ -77,11 +77,12 @@ int ranks_in(const Workload& workload, Scope scope) {
                                  : workload.groups;
 }
 
-// "4*H", "H", "64"; a factor of 1 is left out.
+// "4*H", "H", "64", "3*D/2"; a factor or divisor of 1 is left out.
 std::string to_string(const Extent& extent) {
   if (extent.sizes.empty()) return std::to_string(extent.factor);
-  const std::string product = fmt::format("{}", fmt::join(extent.sizes, "*"));
-  return extent.factor == 1 ? product : fmt::format("{}*{}", extent.factor, product);
+  return fmt::format("{}{}{}", extent.factor == 1 ? "" : fmt::format("{}*", extent.factor),
+                     fmt::join(extent.sizes, "*"),
+                     extent.divisor == 1 ? "" : fmt::format("/{}", extent.divisor));
 }
 
 std::string to_string(const TensorShape& shape) {

@@ -30,10 +30,12 @@ struct WorkloadSize {
   bool operator==(const WorkloadSize&) const = default;
 };
 
-// The length of a dimension: factor * the product of sizes (sorted), "4*H", and its value.
+// The length of a dimension: factor * the product of sizes (sorted) / divisor, "4*H", "D/2", in lowest terms,
+// and its value. The divisor divides whatever values the sizes have: programs that are emitted check it.
 struct Extent {
   std::int64_t factor = 1;
   std::vector<std::string> sizes = {};
+  std::int64_t divisor = 1;
   std::int64_t value = 1;
   bool operator==(const Extent&) const = default;
 };

@@ -116,7 +116,7 @@ std::string printed_description(const WorkloadPlaces& places) {
     if (!places.is_given_memory(op) && !places.is_output(op.name)) continue;
     std::vector<JsonText> shape;
     for (const Extent& side : op.type.shape)
-      shape.push_back(json_object("factor", side.factor, "sizes", side.sizes));
+      shape.push_back(json_object("factor", side.factor, "sizes", side.sizes, "divisor", side.divisor));
     const bool is_updated = std::ranges::any_of(
         workload.operations, [&](const Operation& other) { return other.updates == op.name; });
     tensors.push_back(json_object("name", op.name, "type", short_name(op.type.element), "shape", shape,

@@ -1,4 +1,5 @@
-// Text that other printers share. Extents are products of a number and sizes; sizes are members of `s`.
+// Text that other printers share. Extents are products of a number and sizes, over a number; sizes are
+// members of `s`.
 #include "tensor/lowering/names.h"
 
 #include <fmt/format.h>
@@ -10,12 +11,13 @@
 
 namespace chorale {
 
-// "2 * s.of_B * s.of_H", or a number where no size is involved.
+// "2 * s.of_B * s.of_H", "(s.of_D / 2)", or a number where no size is involved.
 std::string printed_extent(const Extent& extent) {
   std::string text;
   for (const std::string& size : extent.sizes) text += (text.empty() ? "s." : " * s.") + identifier(size);
   if (text.empty()) return std::to_string(extent.factor);
-  return extent.factor == 1 ? text : fmt::format("{} * {}", extent.factor, text);
+  if (extent.factor != 1) text = fmt::format("{} * {}", extent.factor, text);
+  return extent.divisor == 1 ? text : fmt::format("({} / {})", text, extent.divisor);
 }
 
 std::string printed_sides(const TensorShape& shape) {

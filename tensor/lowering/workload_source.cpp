@@ -152,7 +152,11 @@ class Checks {
     for (const WorkloadSize& size : places.workload().sizes)
       require(fmt::format("s.{} >= 1", identifier(size.name)),
               fmt::format("size {} must be at least 1", size.name));
-    for (const Operation& op : places.workload().operations) check(op);
+    for (const Operation& op : places.workload().operations) {
+      for (const TensorShape* shape : {&op.type.shape, &op.shape})
+        for (const Extent& side : *shape) whole(side);
+      check(op);
+    }
   }
 
   std::string text() const { return fmt::format("{}", fmt::join(lines_, "")); }
@@ -171,6 +175,13 @@ class Checks {
     if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
     require(op, fmt::format("{} == {}", printed_extent(a), printed_extent(b)),
             fmt::format("{} and {} must be equal", to_string(a), to_string(b)));
+  }
+  void whole(const Extent& side) {
+    if (side.divisor == 1) return;
+    Extent whole = side;
+    whole.divisor = 1;
+    require(fmt::format("{} % {} == 0", printed_extent(whole), side.divisor),
+            fmt::format("{} must be divisible by {}", to_string(whole), side.divisor));
   }
   // AllToAll cuts into equal blocks.
   void divisible(const Operation& op, const Extent& extent, int ranks, const char* what) {

@@ -77,6 +77,9 @@ class RandomWorkload {
         return {.factor = size.value, .value = size.value};
       case 1:
         return {.factor = 2, .sizes = {size.name}, .value = 2 * size.value};
+      case 2:
+        if (size.value % 2 == 0) return {.sizes = {size.name}, .divisor = 2, .value = size.value / 2};
+        [[fallthrough]];
       default:
         return {.sizes = {size.name}, .value = size.value};
     }

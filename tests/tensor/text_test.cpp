@@ -51,6 +51,28 @@ TEST(ParseWorkload, ReadsAdam) {
   expect_comes_back(adam);
 }
 
+TEST(ParseWorkload, DividesSides) {
+  const std::string text = R"(
+workload w
+ranks 2
+size D = 12, d = D/2
+Tensor x(fp32, [D/2, 3*D/4, 2*D/4, 8/2, d], Local)
+y = Mean(Narrow(x, 0, D/6, D/3), 1)
+return y
+)";
+  const Workload w = parse_workload(text, "w.chorale");
+  EXPECT_EQ(to_string(operation(w, "x").type), "fp32[D/2, 3*D/4, D/2, 4, d] Local");
+  EXPECT_EQ(elements(operation(w, "x").type), 6 * 9 * 6 * 4 * 6);
+  EXPECT_EQ(operation(w, "y").type.shape[0].value, 4);
+  expect_comes_back(w);
+  for (const char* side : {"D/5", "7/2", "D/24"}) {
+    std::string wrong = text;
+    EXPECT_THROW(parse_workload(wrong.replace(wrong.find("D/2, 3"), 3, side), "w.chorale"), InputError)
+        << side;
+  }
+  EXPECT_THROW(parse_workload(text, "w.chorale", {.sizes = {{"D", 10}}}), InputError);  // 3*D/4
+}
+
 TEST(ParseWorkload, SettingsTakeThePlaceOfWhatTheTextGives) {
   const Workload adam =
       parse_workload(kUntyped, "adam.chorale", {.sizes = {{"N", 77}}, .ranks = 8, .groups = 2});
