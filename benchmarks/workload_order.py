@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does the price order schedules as time does? All schedules that the tuner finds of each example (or --most of
-them, evenly over the ranking) are compiled, a dozen as one program, and run on threads in interleaved rounds;
-printed are the rank correlation (Spearman) of price and time, and where the schedule of the least price stands.
+them, evenly over the ranking) are compiled, a dozen as one program, with the pieces that it prices, and run on
+threads in interleaved rounds; printed are the rank correlation (Spearman) of price and time, and where the schedule of the least price stands.
 
 The time is that of the processor, by rank: where each rank has a core, which computes and moves (--beside 0), it
 is what passes on a machine that does nothing else, and other work on this one does not count. Schedules with a
@@ -63,6 +63,11 @@ def compiled(name, options, candidates, number):
     for k, candidate in enumerate(candidates):
         run(arguments.chorale, "compile", examples / f"{name}.chorale", *options, "--target", "threads", "-o", folder / str(k),
             *(["--apply", candidate["script"]] if candidate["script"] else []))
+        header = folder / str(k) / f"{name}.h"
+        text = header.read_text()
+        for each in candidate["execution"].get("pieces", []):  # without --tune pieces are those of the sizes
+            text = text.replace(f"kPieces_{each['overlap']} = 0;", f"kPieces_{each['overlap']} = {each['pieces']};")
+        header.write_text(text)
         for own in ("runtime", "tensor", "ir"):
             subprocess.run(["rm", "-rf", folder / str(k) / own] if (folder / own).exists() else ["mv", folder / str(k) / own, folder / own])
     main = MAIN.replace(', "--runs", "0"', "").replace("const int code =", "const std::clock_t begin = std::clock();\n      const int code =").replace(

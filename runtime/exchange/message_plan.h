@@ -7,8 +7,8 @@
 // that takes longer than an acknowledgement has left when it has arrived, if nothing that is still to come
 // holds back the next one of its lane (runtime/exchange/arrival.h).
 //
-// A transport that waits for all its messages at once gets them step by step (MessageOrder::Steps). Ranks that
-// share memory have no ports, and so no lanes.
+// A transport that waits for all its messages at once gets them step by step (MessageOrder::Steps). Ranks
+// that share memory have no ports, and so no lanes.
 //
 // Every wait is for a message of an earlier row of the table, or for local work of an earlier step: a program
 // that is right receives into no slot that is sent in the same step (semantics/verify_program.h). So no ranks

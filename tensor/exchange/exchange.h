@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -68,6 +69,81 @@ struct Peers {
   int rank(int peer) const { return first + peer * stride; }
 };
 
+// Tables, and the memory of those that were made when the program runs.
+struct OwnedTables {
+  struct Rows {
+    std::vector<std::array<int, 3>> slots = {};
+    std::vector<StepMessage> messages = {};
+    std::vector<StepWork> work = {};
+    std::vector<int> slices = {};
+  };
+  StepTables tables = {};
+  std::shared_ptr<const Rows> rows = {};
+
+  OwnedTables(const StepTables& given) : tables(given) {}
+};
+
+// For a communication beside computation: chunks are cut until there are `pieces` of a vector, 0: 16, each of
+// at least 2^10 elements; and of a step those with one number are a step, so what goes by steps hands them
+// over one by one, but where two pieces use a slot in one step.
+inline OwnedTables by_pieces(const StepTables& given, const Blocks& blocks, int pieces) {
+  std::map<std::array<int, 4>, int> pieces_in;  // by step, rank, buffer and slot
+  std::set<std::pair<int, int>> chunks;
+  bool apart = true;
+  const auto uses = [&](const auto& row, int rank, int buffer, int slot) {
+    apart = pieces_in.insert({{row.step, rank, buffer, slot}, row.piece}).first->second == row.piece && apart;
+    chunks.insert({row.block, row.piece});
+  };
+  for (int i = 0; i < given.message_count; ++i) {
+    const StepMessage& m = given.messages[i];
+    uses(m, m.from, m.from_buffer, m.from_slot);
+    uses(m, m.to, m.to_buffer, m.to_slot);
+  }
+  for (int i = 0; i < given.work_count; ++i) {
+    const StepWork& w = given.work[i];
+    uses(w, w.rank, w.from_buffer, w.from_slot);
+    uses(w, w.rank, w.to_buffer, w.to_slot);
+  }
+  std::int64_t longest = 0;
+  for (std::size_t b = 0; b + 1 < blocks.size(); ++b) longest = std::max(longest, blocks[b + 1] - blocks[b]);
+  const int all = std::max(1, static_cast<int>(chunks.size())), wanted = pieces > 0 ? pieces : 16;
+  const int parts = static_cast<int>(std::max<std::int64_t>(
+      1, std::min<std::int64_t>((wanted + all - 1) / all, longest / given.pieces >> 10)));
+  OwnedTables result(given);
+  StepTables& tables = result.tables;
+  tables.pieces = given.pieces * parts;
+  tables.steps = apart ? given.steps * tables.pieces : given.steps;
+  const auto rows = std::make_shared<OwnedTables::Rows>();
+  const auto add = [&](auto row, auto& to, auto... slots) {
+    const int step = row.step, piece = row.piece;
+    const auto first = row;
+    for (int k = 0; k < parts; ++k) {
+      row.piece = piece * parts + k;
+      row.step = apart ? step * tables.pieces + row.piece : step;
+      ((row.*slots = first.*slots * parts + k), ...);
+      to.push_back(row);
+    }
+  };
+  for (int i = 0; i < given.message_count; ++i)
+    add(given.messages[i], rows->messages, &StepMessage::from_slot, &StepMessage::to_slot);
+  for (int i = 0; i < given.work_count; ++i)
+    add(given.work[i], rows->work, &StepWork::from_slot, &StepWork::to_slot);
+  const auto earlier = [](const auto& a, const auto& b) { return a.step < b.step; };
+  std::stable_sort(rows->messages.begin(), rows->messages.end(), earlier);
+  std::stable_sort(rows->work.begin(), rows->work.end(), earlier);
+  for (int n = 0; n < given.ranks; ++n) {
+    rows->slots.push_back(given.slots[n]);
+    for (int& slots : rows->slots.back()) slots *= parts;
+    if (given.slices != nullptr) rows->slices.push_back(given.slices[n] * parts);
+  }
+  tables.slots = rows->slots.data();
+  tables.messages = rows->messages.data(), tables.message_count = static_cast<int>(rows->messages.size());
+  tables.work = rows->work.data(), tables.work_count = static_cast<int>(rows->work.size());
+  if (given.slices != nullptr) tables.slices = rows->slices.data();
+  result.rows = rows;
+  return result;
+}
+
 // The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
 class ExchangePlan {
  public:
@@ -80,9 +156,10 @@ class ExchangePlan {
 
   // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows
   // of `row` elements.
-  ExchangePlan(std::int64_t size, const StepTables& tables, int rank, Peers peers, Blocks blocks,
+  ExchangePlan(std::int64_t size, const OwnedTables& tables, int rank, Peers peers, Blocks blocks,
                int tile = 0, int tiles = 1, std::int64_t row = 1)
-      : tables_(tables),
+      : tables_(tables.tables),
+        rows_(tables.rows),
         rank_(rank),
         peers_(peers),
         tile_(tile),
@@ -196,6 +273,7 @@ class ExchangePlan {
   }
 
   const StepTables tables_;
+  const std::shared_ptr<const OwnedTables::Rows> rows_;
   const int rank_;
   const Peers peers_;
   const int tile_, tiles_;
@@ -223,7 +301,7 @@ class Exchange : public ExchangePlan {
   static constexpr Combination kCombination = op;
 
   template <typename... Rest>
-  Exchange(const StepTables& tables, Rest&&... rest)
+  Exchange(const OwnedTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   // From an input to an output, which do not overlap, or, if one is the rank's part of the other, share that
@@ -443,7 +521,7 @@ inline int tile_count(const Blocks& blocks, int wanted = 0) {
   return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 template <typename Exchange>
-std::vector<Exchange> tiled_exchange(const StepTables& tables, int rank, Peers peers, const Blocks& blocks,
+std::vector<Exchange> tiled_exchange(const OwnedTables& tables, int rank, Peers peers, const Blocks& blocks,
                                      int tiles, std::int64_t row = 1) {
   std::vector<Exchange> exchanges;
   for (int tile = 0; tile < tiles; ++tile)

@@ -24,7 +24,7 @@ class GpuExchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  GpuExchange(const StepTables& tables, Rest&&... rest)
+  GpuExchange(const OwnedTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {
     round_each(is_short<T>);
   }

@@ -76,7 +76,7 @@ class StreamExchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  StreamExchange(const StepTables& tables, Rest&&... rest)
+  StreamExchange(const OwnedTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {
     round_each(is_short<T>);
   }

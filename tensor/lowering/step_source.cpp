@@ -147,6 +147,7 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
   if (op.kind == Kind::AllToAllV) return rows_by_counts(op);
   if (!stage.scalars.empty()) return sum_of_scalars(stage);
   const Phase phase = communication(stage, "loop");
+  if (!progress.empty() && tiles_of(op.name) == nullptr) beside_.insert(op.name);
   // Blocks are filled as they are needed, and emptied as they come.
   std::string told = progress;
   if (!phase.unpacked.empty())

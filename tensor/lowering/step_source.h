@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,9 @@ class StepPrinter {
  public:
   explicit StepPrinter(const WorkloadPlaces&);
 
-  const std::string& steps() const { return steps_; }      // of all stages
+  const std::string& steps() const { return steps_; }  // of all stages
+  // Whether a communication and a worker wait for each other, by pieces.
+  bool is_beside(const std::string& name) const { return beside_.contains(name); }
   const std::string& loops() const { return loops_; }      // structs that they need
   const std::string& members() const { return members_; }  // of the class, for totals
   // What is done tile by tile: the member that has their number, and of how many elements rows are that no
@@ -95,6 +98,7 @@ class StepPrinter {
   std::map<std::string, Tiles> tiled_ = {};
   bool is_plain_ = false;  // as for devices that do no communications tile by tile
   int loop_count_ = 0;
+  std::set<std::string> beside_ = {};  // communications
   std::string steps_ = {}, loops_ = {}, members_ = {};
 };
 

@@ -401,8 +401,12 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     const TensorType& laid_out = op.over == Scope::Group ? op.type : places.moved(op);
     const std::string type = fmt::format("typename Device::template Exchange<{}, {}>",
                                          c_type(op.type.element), printed_combination(op.reduction));
+    const std::string tables = printer.is_beside(name)
+                                   ? fmt::format("chorale::by_pieces(kTables_{}, {}, {})", name,
+                                                 places.blocks_of(op), pieces_in_words(op.overlap))
+                                   : "kTables_" + name;
     const std::string arguments =
-        fmt::format("kTables_{}, {}, {}, {}", name, rank_in_scope(places.workload(), op, laid_out),
+        fmt::format("{}, {}, {}, {}", tables, rank_in_scope(places.workload(), op, laid_out),
                     first_in_scope(scope_of(places.workload(), op)), places.blocks_of(op));
     const auto tiles = printer.tiled().find(name);
     // Tile by tile, and, for devices that do one after the other, as a whole.

@@ -194,7 +194,7 @@ class OpenRun {
       memory += unit.memory_us;
       apart += longest(unit);
     }
-    const double together = goes_by_tiles_ ? by_tiles() - steps : by_steps();
+    const double together = goes_by_tiles_ ? by_tiles() - steps : by_pieces();
     const double links = pieces_ * static_cast<double>(units_.size() - 1);
     return launches + steps + links * device_.piece_us +
            std::max(device_.beside * together + (1 - device_.beside) * apart, memory);
@@ -213,11 +213,11 @@ class OpenRun {
     return all + (pieces_ - 1) * slowest;
   }
 
-  // Products beside communications that are not cut: these bring a factor, take the result, or both, one
-  // after the other. A step begins with all that it sends, and hands over what it brings when it ends; so
-  // there are as many pieces as steps at the most, and what is done in one step is beside nothing.
-  double by_steps() const {
-    double brings = 0, first_brought = 0, made = 0, takes = 0, last_taken = 0, first_made = 1;
+  // Products beside communications that are not cut by tiles: these bring a factor, take the result, or both,
+  // one after the other. Messages are cut as the product is, so the first piece is beside nothing, and so is
+  // the last.
+  double by_pieces() const {
+    double brings = 0, made = 0, takes = 0, last_taken = 0;
     bool is_made = false;
     for (const OpenUnit& open : units_) {
       const UnitPrice unit = open.settled();
@@ -226,28 +226,17 @@ class OpenRun {
         made += us;
       } else if (!is_made) {
         brings = us;
-        first_brought = us / handed_over(open.collectives.back());
       } else {
         // Of a ReduceScatter and an AllGather in one kernel the former takes the result.
         const OpenCollective& first = open.collectives.front();
         const double share = unit.moved_us > 0 ? first.times[first.pick.at].moved_us / unit.moved_us : 1;
-        first_made = 1 / handed_over(first);
         takes = us;
-        last_taken = us * (1 - share + share * first_made);
+        last_taken = us * (1 - share + share / pieces_);
       }
       is_made = is_made || open.is_product;
     }
-    const double last = takes > 0 && brings > 0 ? 0
-                        : takes > 0             ? made * first_made
-                                                : made * first_brought / std::max(brings, 1e-300);
-    return std::max(first_brought + made + last_taken, brings + takes + last);
-  }
-
-  // An AllReduce reduces in the first half of its steps.
-  double handed_over(const OpenCollective& each) const {
-    const int steps = each.price->points[each.pick.at].steps;
-    const bool reduces = each.price->kind == OperationKind::AllReduce;
-    return std::clamp(reduces ? steps / 2 : steps, 1, std::max(1, pieces_));
+    const double last = takes > 0 && brings > 0 ? 0 : made / pieces_;
+    return std::max(brings / pieces_ + made + last_taken, brings + takes + last);
   }
 
   const DeviceNumbers& device_;

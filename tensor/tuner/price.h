@@ -6,9 +6,9 @@
 // communicates is a call on its machine (AlphaBeta::call_us), where that takes longer than the device's.
 // Units that are overlapped hand over pieces to each other: all launches, all steps, and a price for each
 // handing over; but never less than their memory traffic together takes. As emitted, a product hands over to
-// the steps of one communication, and takes what they bring: a step begins when all that it sends is made, so
-// there are no more pieces than steps. Communications that follow each other, and those around the products
-// of experts, are cut as a pipeline, and each piece takes the steps of its own.
+// one communication, and takes what it brings, piece by piece: messages are cut as the product is.
+// Communications that follow each other, and those around the products of experts, are cut as a pipeline, and
+// each piece takes the steps of its own.
 //
 // What a schedule leaves open, the points of its collectives and the number of pieces (language/execution.h),
 // is chosen: for each number of pieces, from what is best for each collective by itself, one point at a time

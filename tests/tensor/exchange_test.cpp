@@ -98,6 +98,9 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
             const Tables tables(program, applies);
             const Blocks blocks = random_blocks(blocks_each ? ranks : 1, kind == CollectiveKind::Alltoall);
             const int tiles = 1 + below(3);
+            // Chunks may be cut into more pieces, as long ones are.
+            const bool cut = below(2) == 0;
+            const Blocks long_blocks = {0, 1 << 20};
             const bool in_place = tables.rows.in_place && below(2) == 0;
             std::vector<Numbers> inputs, outputs, seen;
             for (Rank n = 0; n < ranks; ++n) {
@@ -132,8 +135,9 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
                 std::copy(inputs[n].begin(), inputs[n].end(), place);
                 input = place;
               }
-              std::vector<Exchange<std::int32_t>> exchanges =
-                  tiled_exchange<Exchange<std::int32_t>>(tables.tables, n, 0, blocks, tiles);
+              std::vector<Exchange<std::int32_t>> exchanges = tiled_exchange<Exchange<std::int32_t>>(
+                  cut ? by_pieces(tables.tables, long_blocks, 7) : OwnedTables(tables.tables), n, 0, blocks,
+                  tiles);
               for (int again = 0; again < 2; ++again)
                 for (Exchange<std::int32_t>& exchange : exchanges)
                   exchange.run(transport, input, output,
