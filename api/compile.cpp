@@ -10,7 +10,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 #include <string_view>
 
 #include "codegen/cuda_source.h"

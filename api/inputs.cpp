@@ -10,7 +10,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "api/machines.h"
 #include "bounds/lower_bounds.h"

@@ -8,13 +8,11 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <optional>
 
 #include "api/report.h"
 #include "construct/composition.h"
 #include "ir/enum_names.h"
 #include "ir/error.h"
-#include "ir/hierarchy.h"
 #include "ir/or_error.h"
 #include "ir/switch_gain.h"
 #include "ir/words.h"

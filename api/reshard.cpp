@@ -8,7 +8,6 @@
 #include <future>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "api/search.h"

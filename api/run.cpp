@@ -17,7 +17,6 @@
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/passes/lower.h"
-#include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/agreement.h"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "api/timed_stop.h"
 #include "construct/baselines/classic.h"

@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "bounds/check_prices.h"
 #include "ir/words.h"

@@ -17,14 +17,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <optional>
 #include <queue>
 #include <utility>
-#include <vector>
 
 #include "ir/agreement.h"
 #include "ir/words.h"

@@ -11,7 +11,6 @@
 #include "bounds/cut_packing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 

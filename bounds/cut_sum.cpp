@@ -4,9 +4,7 @@
 #include "bounds/cut_sum.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 

@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>

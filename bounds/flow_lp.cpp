@@ -16,11 +16,9 @@
 #include "bounds/flow_lp.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <numeric>
 
-#include "bounds/demand.h"
 #include "graph/paths.h"
 
 namespace chorale {

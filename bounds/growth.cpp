@@ -22,8 +22,6 @@
 #include <set>
 #include <utility>
 
-#include "ir/collective.h"
-
 namespace chorale {
 namespace {
 

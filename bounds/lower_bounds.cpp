@@ -36,9 +36,7 @@
 #include "bounds/partitions.h"
 #include "bounds/price_search.h"
 #include "graph/paths.h"
-#include "ir/collective.h"
 #include "ir/error.h"
-#include "ir/topology.h"
 
 namespace chorale {
 

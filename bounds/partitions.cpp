@@ -14,7 +14,6 @@
 #include <numeric>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "bounds/cuts.h"
 #include "bounds/partition_climb.h"

@@ -11,8 +11,6 @@
 #include "bounds/price_search.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -22,7 +20,6 @@
 #include "bounds/colour_refinement.h"
 #include "bounds/cut_climb.h"
 #include "bounds/cuts.h"
-#include "bounds/demand.h"
 #include "bounds/flow_lp.h"
 #include "bounds/timed_cuts.h"
 #include "graph/paths.h"

@@ -24,7 +24,6 @@
 
 #include "bounds/clp.h"
 #include "bounds/colour_refinement.h"
-#include "bounds/demand.h"
 #include "graph/max_flow.h"
 #include "graph/paths.h"
 

@@ -19,8 +19,6 @@
 #include "ir/json_fields.h"
 #include "ir/shown.h"
 #include "ir/words.h"
-#include "jobs/library.h"
-#include "jobs/measure.h"
 
 namespace chorale {
 namespace {

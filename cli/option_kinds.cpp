@@ -15,9 +15,7 @@
 #include "cli/outcome.h"
 #include "cli/supervisor.h"
 #include "ir/collective.h"
-#include "ir/error.h"
 #include "ir/files.h"
-#include "ir/words.h"
 
 namespace chorale {
 

@@ -13,7 +13,6 @@
 
 #include "api/report.h"
 #include "ir/error.h"
-#include "ir/files.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 

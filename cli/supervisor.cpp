@@ -25,19 +25,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "api/run.h"
-#include "cli/outcome.h"
 #include "ir/shown.h"
 #include "ir/words.h"
 

@@ -23,13 +23,10 @@
 #include <bliss/graph.hh>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <set>
 #include <tuple>
 #include <utility>
-
-#include "ir/collective.h"
 
 namespace chorale {
 namespace {

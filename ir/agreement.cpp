@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 namespace chorale {

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
-#include <string>
 #include <tuple>
 
-#include "ir/error.h"
 #include "ir/limits.h"
 
 namespace chorale {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "ir/expression.h"
 #include "ir/expression_text.h"
 #include "ir/expression_words.h"
 #include "ir/words.h"

@@ -10,12 +10,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 
 #include "ir/error.h"
-#include "ir/expression.h"
 #include "ir/expression_words.h"
 #include "ir/words.h"
 

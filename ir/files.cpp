@@ -14,8 +14,6 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "ir/error.h"
 

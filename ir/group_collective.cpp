@@ -10,7 +10,6 @@
 #include <cassert>
 #include <numeric>
 
-#include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"

@@ -6,12 +6,9 @@
 // what it seems to be.
 #include "ir/json_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 namespace chorale {
 

@@ -8,7 +8,6 @@
 #include <array>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "ir/error.h"
 #include "ir/json_reader.h"

@@ -8,8 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "ir/collective_kind.h"
-
 namespace chorale {
 
 std::vector<Rank> signalled(const PeerProgram& program, const PeerInstruction& signal) {

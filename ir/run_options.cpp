@@ -2,8 +2,6 @@
 // --warmup_iters). A wait is in milliseconds here.
 #include "ir/run_options.h"
 
-#include <climits>
-
 namespace chorale {
 
 std::span<const OptionRow<RunOptions>> run_rows() {

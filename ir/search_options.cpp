@@ -7,8 +7,6 @@
 #include <climits>
 #include <iterator>
 
-#include "ir/error.h"
-
 namespace chorale {
 std::span<const Named<Engine>> engines() {
   static constexpr Named<Engine> kEngines[] = {

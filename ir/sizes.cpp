@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "ir/collective.h"
 #include "ir/error.h"
 
 namespace chorale {

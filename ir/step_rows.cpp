@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "ir/agreement.h"
-#include "ir/program.h"
 
 namespace chorale {
 namespace {

@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <thread>
@@ -27,7 +25,6 @@
 #include "cost/cost.h"
 #include "cost/event_time.h"
 #include "graph/fewer_links.h"
-#include "ir/error.h"
 #include "pareto/findings.h"
 #include "semantics/verify_event_times.h"
 

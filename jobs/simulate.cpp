@@ -16,7 +16,6 @@
 #include "cost/busbw.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
-#include "ir/files.h"
 #include "ir/json_fields.h"
 #include "ir/words.h"
 #include "semantics/verified.h"

@@ -9,14 +9,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "cost/cost.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
-#include "semantics/verified.h"
 #include "semantics/verify_routes.h"
 
 namespace chorale {

@@ -12,7 +12,6 @@
 #include <bit>
 #include <cmath>
 #include <ranges>
-#include <string_view>
 
 #include "graph/automorphisms.h"
 #include "ir/error.h"

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <stdexcept>
 
 #include "encoder/strategy_encoding.h"

@@ -8,11 +8,8 @@
 #include "placement/order_bound.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 
-#include "placement/node_loads.h"
 #include "placement/order_sets.h"
 
 namespace chorale {

@@ -4,7 +4,6 @@
 #include "placement/order_sets.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "ir/undominated.h"

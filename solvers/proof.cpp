@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -31,13 +30,11 @@
 #include <iterator>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "ir/error.h"
-#include "ir/formula.h"
 #include "ir/json.h"
 
 namespace chorale {

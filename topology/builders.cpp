@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <string_view>
 
 #include "ir/error.h"
 #include "ir/limits.h"
 #include "ir/words.h"
-#include "topology/hardware/facts.h"
 #include "topology/import/fit.h"
 #include "topology/switched_builder.h"
 

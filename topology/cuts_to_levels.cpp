@@ -22,7 +22,6 @@
 
 #include "graph/max_flow.h"
 #include "graph/paths.h"
-#include "ir/topology.h"
 #include "ir/words.h"
 #include "topology/level_routes.h"
 

@@ -9,10 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "ir/words.h"

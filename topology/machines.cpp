@@ -11,7 +11,6 @@
 #include "ir/json_reader.h"
 #include "ir/links_alone.h"
 #include "ir/words.h"
-#include "topology/builders.h"
 #include "topology/changes.h"
 #include "topology/cuts_to_levels.h"
 #include "topology/hardware/computing.h"

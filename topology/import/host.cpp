@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "ir/disjoint_sets.h"

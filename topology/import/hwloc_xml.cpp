@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "ir/words.h"

@@ -2,7 +2,6 @@
 // The Python package writes this of files of other synthesizers (python/chorale/import_research.py).
 //   {"chorale_wiring":1,"nodes":[["gpu","gpu 0"],["gpu","gpu 1"]],"lines":[[0,1,25,0.7],[1,0,25,0.7]],
 //    "ports":[[0,0,0,12.5,1.3],[1,1,1,12.5,1.3]],"copies":2,"read":["two GPUs"],"assumed":[]}
-#include <fmt/format.h>
 
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"

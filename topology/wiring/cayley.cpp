@@ -17,7 +17,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "bounds/clp.h"
 #include "graph/paths.h"
