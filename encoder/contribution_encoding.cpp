@@ -338,18 +338,12 @@ void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks
   }
 }
 
-// Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every
-// schedule can be renumbered so. Only if all chunks are equal, as in an AllReduce: then any rank will do.
 void ContributionEncoding::order() {
-  for (const ChunkSpec& spec : collective_.chunks)
-    if (spec.pre != collective_.chunks[0].pre || spec.post != collective_.chunks[0].post) return;
-  const Rank chosen = collective_.chunks[0].post[0];
-  std::vector<std::vector<Lit>> sends(collective_.chunks.size());
-  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
-    for (int s = 1; s <= horizon_.steps; ++s)
-      for (LinkId l : links_into_[chosen])
-        if (send(c, l, s) != kFalse) sends[c].push_back(send(c, l, s));
-  order_arrivals(formula_, sends);
+  const std::vector<Automorphism> exchanges = rank_exchanges(topology_, collective_);
+  const auto sent = [this](Chunk c, LinkId l, int s) { return send(c, l, s); };
+  if (!exchanges.empty()) return order_sends(formula_, collective_, exchanges, horizon_.steps, sent);
+  for (const ChunkClass& each : chunk_classes(collective_))
+    order_arrivals(formula_, each.chunks, links_into_[each.post[0]], horizon_.steps, sent);
 }
 
 Schedule ContributionEncoding::decode(const Assignment& model) const {

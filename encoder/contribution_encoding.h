@@ -29,7 +29,7 @@
 //   (alike)      i and j come in different terms of (union), and in(c,n,s,k) -> not pair(c,k,{i,j}):
 //                equal sums have equal terms, at whatever rank they are made
 //   (in pairs)   of keep(c,n,s), where n holds something, and the arrivals at most two
-//   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
+//   (order)      as in StepRoundEncoding, by the first sends to one rank where no ranks are interchangeable
 //
 // (agreed) is present if the collective requires an order (ir/sum_order.h) and a chunk has several
 // destinations, or the order is fixed; (alike) or (in pairs) if the options ask for it. The space is

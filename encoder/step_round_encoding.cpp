@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "graph/automorphisms.h"
@@ -43,20 +44,58 @@ void add_unknown_of(std::vector<Lit> clause, Formula& formula) {
 }
 
 // sofar[k]: the chunk has arrived by the k-th (step, link). It may have only if the chunk before it has.
-void order_arrivals(Formula& formula, const std::vector<std::vector<Lit>>& sends_of_chunks) {
+void order_arrivals(Formula& formula, const std::vector<Chunk>& chunks, const std::vector<LinkId>& links,
+                    int steps, const SendLits& send) {
+  if (chunks.size() < 2) return;
   std::vector<Lit> previous;
-  for (const std::vector<Lit>& sends : sends_of_chunks) {
+  for (const Chunk c : chunks) {
     std::vector<Lit> sofar;
-    for (const Lit now : sends) {
-      const Lit lit = formula.fresh();
-      formula.add({-now, lit});
-      if (!sofar.empty()) formula.add({-sofar.back(), lit});
-      add_unknown_of({-lit, now, sofar.empty() ? kFalse : sofar.back()}, formula);
-      sofar.push_back(lit);
-    }
+    for (int s = 1; s <= steps; ++s)
+      for (const LinkId l : links) {
+        const Lit now = send(c, l, s);
+        if (now == kFalse) continue;
+        const Lit lit = formula.fresh();
+        formula.add({-now, lit});
+        if (!sofar.empty()) formula.add({-sofar.back(), lit});
+        add_unknown_of({-lit, now, sofar.empty() ? kFalse : sofar.back()}, formula);
+        sofar.push_back(lit);
+      }
     for (std::size_t k = 0; k < previous.size(); ++k) formula.add({-sofar[k], previous[k]});
     previous = std::move(sofar);
   }
+}
+
+// A schedule's sends, read as a binary number, are not below those of its images. In one direction: `equal`
+// is true where all pairs so far are equal; a solver may set it elsewhere, which only restricts. An exchange
+// is its own inverse, so of each two places that it exchanges one is compared.
+void order_sends(Formula& formula, const Collective& collective, const std::vector<Automorphism>& exchanges,
+                 int steps, const SendLits& send) {
+  const auto order = [&](const std::vector<Chunk>& chunk, const std::vector<LinkId>& link) {
+    Lit equal = kTrue;
+    for (int s = 1; s <= steps; ++s)
+      for (Chunk c = 0; c < std::ssize(chunk); ++c)
+        for (LinkId l = 0; l < std::ssize(link); ++l) {
+          const Lit own = send(c, l, s), image = send(chunk[c], link[l], s);
+          if (std::pair(chunk[c], link[l]) <= std::pair(c, l) || own == image) continue;
+          const Lit next = formula.fresh();
+          add_unknown_of({-equal, -image, own}, formula);
+          add_unknown_of({-equal, own, next}, formula);
+          add_unknown_of({-equal, -image, next}, formula);
+          equal = next;
+        }
+  };
+  for (const Automorphism& ranks : exchanges) order(*induced_chunks(collective, ranks), ranks.links);
+  std::vector<Chunk> chunk(collective.chunks.size());
+  std::iota(chunk.begin(), chunk.end(), 0);
+  const std::vector<Chunk> in_place = chunk;
+  std::vector<LinkId> link(exchanges.front().links.size());
+  std::iota(link.begin(), link.end(), 0);
+  for (const ChunkClass& each : chunk_classes(collective))
+    for (std::size_t i = 1; i < each.chunks.size(); ++i) {
+      std::swap(chunk[each.chunks[i - 1]], chunk[each.chunks[i]]);
+      order(chunk, link);
+      chunk = in_place;
+    }
 }
 
 // The idea: rounds are asked for by what is sent. A step has as many as its fullest link forces it to have,
@@ -269,19 +308,13 @@ void StepRoundEncoding::bandwidth(const std::vector<LinkId>& links, int chunks_p
   }
 }
 
-// Equal chunks can be exchanged in any schedule, so one solution stands for all renumberings, of which a
-// refutation would otherwise see each: up to k! of k chunks. Lists of equal chunks are equally long, since
-// they are pruned alike.
 void StepRoundEncoding::order() {
+  const std::vector<Automorphism> exchanges = rank_exchanges(topology_, collective_);
+  const auto sent = [this](Chunk c, LinkId l, int s) { return send(c, l, s); };
+  if (!exchanges.empty()) return order_sends(formula_, collective_, exchanges, horizon_.steps, sent);
   for (const auto& [pre, post, chunks] : chunk_classes(collective_)) {
     const auto d = std::ranges::find_if(post, [&](Rank n) { return !pre.contains(n); });
-    if (chunks.size() < 2 || d == post.end()) continue;
-    std::vector<std::vector<Lit>> sends(chunks.size());
-    for (std::size_t i = 0; i < chunks.size(); ++i)
-      for (int s = 1; s <= horizon_.steps; ++s)
-        for (LinkId l : links_into_[*d])
-          if (send(chunks[i], l, s) != kFalse) sends[i].push_back(send(chunks[i], l, s));
-    order_arrivals(formula_, sends);
+    if (d != post.end()) order_arrivals(formula_, chunks, links_into_[*d], horizon_.steps, sent);
   }
 }
 

@@ -21,8 +21,11 @@
 //                limit that multicasts, the sends of one chunk from one rank count once, by a literal that
 //                each of them implies
 //   (rounds)     total counts all rounds; within(t) -> not round(s,1) for s > t
-//   (order)      chunks with equal pre- and postcondition arrive at one chosen rank in the order of
-//                their numbers, by (step, link): every schedule can be renumbered so
+//   (order)      of the schedules that symmetries carry to each other, not all need be found. Where ranks are
+//                interchangeable: the sends by step, chunk and link, as a binary number, are not below those
+//                of the schedule in which two ranks, or two equal chunks, are exchanged; the largest of all
+//                images obeys. Elsewhere chunks with equal pre- and postcondition arrive at one chosen rank
+//                in the order of their numbers, by (step, link): every schedule can be renumbered so
 //
 // Rounds of a step may be 0 (then the step is dropped): "at most S steps" is one formula. An Unsat of the
 // formula of a claim is what its DRAT proof refutes.
@@ -32,6 +35,7 @@
 // to a destination have a variable. Models are schedules; an Unsat implies nothing about others.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -77,9 +81,16 @@ class OrbitLits {
   std::vector<Lit> lits_ = {};
 };
 
-// (order): equal chunks come to one rank in the order in which they are listed, each by the literals of its
-// sends to there, by step and link; the lists are equally long.
-void order_arrivals(Formula&, const std::vector<std::vector<Lit>>& sends_of_chunks);
+// A literal of the sends by chunk, link and step.
+using SendLits = std::function<Lit(Chunk, LinkId, int)>;
+
+// (order) of machines without interchangeable ranks: these chunks come over these links, all that lead to one
+// rank, in the order in which they are listed. Requires equal chunks, whose sends are pruned alike.
+void order_arrivals(Formula&, const std::vector<Chunk>&, const std::vector<LinkId>&, int steps,
+                    const SendLits&);
+// (order) of others, by exchanges of ranks that preserve machine and collective, one or more.
+void order_sends(Formula&, const Collective&, const std::vector<Automorphism>& exchanges, int steps,
+                 const SendLits&);
 
 // Rounds of steps and their sum in CNF: the part that all encodings over a budget share. The header of
 // StepRoundEncoding specifies (bandwidth) and (rounds).

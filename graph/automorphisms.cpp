@@ -417,6 +417,51 @@ std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
   return result;
 }
 
+namespace {
+
+// The links of a rank, by what they lead to, where two ranks are not told apart: equal if these can be
+// exchanged, and compared before the whole machine is.
+std::vector<Ends> links_of(const Topology& topology, const std::vector<LinkId>& links, Rank a, Rank b) {
+  std::vector<Ends> ends;
+  for (const LinkId l : links) {
+    Link link = topology.links[l];
+    for (Node* node : {&link.src, &link.dst})
+      if (*node == b) *node = a;
+    ends.push_back(ends_of(link));
+  }
+  std::ranges::sort(ends);
+  return ends;
+}
+
+}  // namespace
+
+std::vector<Automorphism> rank_exchanges(const Topology& topology, const Collective& collective) {
+  std::vector<std::vector<LinkId>> links(topology.ranks);
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    for (const Node n : {topology.links[l].src, topology.links[l].dst}) links[n].push_back(l);
+  const std::vector<int> colours = rank_colours(collective);
+  std::vector<Automorphism> exchanges;
+  std::vector<Rank> last;  // of each class
+  const auto exchanged = [&](Rank a, Rank b) {
+    if (colours[a] != colours[b] || links_of(topology, links[a], a, b) != links_of(topology, links[b], a, b))
+      return false;
+    std::vector<Rank> ranks = identity(topology.ranks);
+    std::swap(ranks[a], ranks[b]);
+    auto found = automorphism(topology, ranks);
+    if (!found || !induced_chunks(collective, *found)) return false;
+    exchanges.push_back(std::move(*found));
+    return true;
+  };
+  for (Rank n = 0; n < topology.ranks; ++n) {
+    const auto before = std::ranges::find_if(last, [&](Rank m) { return exchanged(m, n); });
+    if (before == last.end())
+      last.push_back(n);
+    else
+      *before = n;
+  }
+  return exchanges;
+}
+
 // A role is to have a chunk that a number of ranks need, or to need one that a number of ranks have; even and
 // odd numbers distinguish the two.
 std::vector<int> rank_colours(const Collective& collective) {

@@ -56,6 +56,10 @@ std::vector<std::vector<Rank>> largest_free_subgroup(const Topology&);
 // post) goes to the i-th of the image class. None if the automorphism does not preserve the collective.
 std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
 
+// Returns exchanges of two ranks that preserve machine and collective: of each class of interchangeable ranks
+// each with the next one.
+std::vector<Automorphism> rank_exchanges(const Topology&, const Collective&);
+
 // Returns colours of ranks: ranks of one colour could be exchanged as far as their own roles show, which are
 // of one pattern. Remaining differences are found by induced_chunks.
 std::vector<int> rank_colours(const Collective&);

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -63,7 +65,10 @@ PlainFormula::PlainFormula(const Topology& topology, const Collective& collectiv
         bandwidth(limit.links, limit.bandwidth, s, limit.abilities);
     }
   }
-  if (number) numbered();
+  if (number) {
+    const std::vector<Exchange> exchanges = exchanges_of_ranks();
+    exchanges.empty() ? numbered() : exchanged(exchanges);
+  }
 }
 
 // A run of consecutive variables for each chunk and kind, of which the first one is noted; in(), send() and
@@ -299,6 +304,107 @@ void PlainFormula::numbered() {
     std::vector<Lit>& before = last[{spec.pre, spec.post}];
     for (std::size_t s = 0; s < before.size(); ++s) formula_.add({-arrived[s], before[s]});
     before = std::move(arrived);
+  }
+}
+
+// Links between the same ranks and of one bandwidth are carried over in the order of their numbers, as chunks
+// of the same ends are.
+std::optional<PlainFormula::Exchange> PlainFormula::exchange(Rank a, Rank b) const {
+  if (collective_.order.kind == SumOrder::Kind::Fixed) return std::nullopt;
+  const auto other = [&](Rank n) { return n == a ? b : n == b ? a : n; };
+  const auto others = [&](const RankSet& ranks) {
+    std::vector<Rank> images;
+    for (const Rank n : ranks) images.push_back(other(n));
+    return RankSet(std::move(images));
+  };
+  // The k-th of each kind to the k-th of the kind that it becomes; nothing where there are fewer.
+  const auto matched = [](std::size_t number, const auto& kind, const auto& image) {
+    std::map<std::decay_t<decltype(kind(0))>, std::vector<int>> by_kind;
+    std::vector<std::size_t> place;
+    for (std::size_t i = 0; i < number; ++i) {
+      std::vector<int>& alike = by_kind[kind(i)];
+      place.push_back(alike.size());
+      alike.push_back(static_cast<int>(i));
+    }
+    std::vector<int> to;
+    for (std::size_t i = 0; i < number; ++i) {
+      const auto found = by_kind.find(image(i));
+      if (found == by_kind.end() || place[i] >= found->second.size()) return std::vector<int>();
+      to.push_back(found->second[place[i]]);
+    }
+    return to;
+  };
+  const auto link = [&](std::size_t l) { return topology_.links[l]; };
+  const auto chunk = [&](std::size_t c) { return collective_.chunks[c]; };
+  Exchange exchange{
+      .links = matched(
+          topology_.links.size(),
+          [&](auto l) { return std::tuple(link(l).src, link(l).dst, link(l).bandwidth); },
+          [&](auto l) { return std::tuple(other(link(l).src), other(link(l).dst), link(l).bandwidth); }),
+      .chunks = matched(
+          collective_.chunks.size(), [&](auto c) { return std::pair(chunk(c).pre, chunk(c).post); },
+          [&](auto c) { return std::pair(others(chunk(c).pre), others(chunk(c).post)); })};
+  if (exchange.links.empty() || exchange.chunks.empty()) return std::nullopt;
+  std::multiset<std::tuple<std::vector<LinkId>, int, bool, bool>> limits, images;
+  for (const SharedLimit& limit : topology_.limits) {
+    std::vector<LinkId> image;
+    for (const LinkId l : limit.links) image.push_back(exchange.links[l]);
+    std::ranges::sort(image);
+    const auto [multicast, reduce] = limit.abilities;
+    limits.emplace(limit.links, limit.bandwidth, multicast, reduce);
+    images.emplace(image, limit.bandwidth, multicast, reduce);
+  }
+  if (limits != images) return std::nullopt;
+  return exchange;
+}
+
+std::vector<PlainFormula::Exchange> PlainFormula::exchanges_of_ranks() const {
+  std::vector<Exchange> all;
+  std::vector<Rank> last;  // of ranks that can be exchanged with each other
+  for (Rank n = 0; n < topology_.ranks; ++n) {
+    std::size_t i = 0;
+    for (; i < last.size(); ++i)
+      if (auto found = exchange(last[i], n)) {
+        all.push_back(std::move(*found));
+        last[i] = n;
+        break;
+      }
+    if (i == last.size()) last.push_back(n);
+  }
+  return all;
+}
+
+// equal: all pairs so far are; it may also be true elsewhere, which only restricts. An exchange is its own
+// inverse, so one of each two sends that it exchanges is enough.
+void PlainFormula::exchanged(std::vector<Exchange> exchanges) {
+  Exchange none{.links = std::vector<LinkId>(topology_.links.size()),
+                .chunks = std::vector<Chunk>(collective_.chunks.size())};
+  std::iota(none.links.begin(), none.links.end(), 0);
+  std::iota(none.chunks.begin(), none.chunks.end(), 0);
+  std::map<std::pair<RankSet, RankSet>, Chunk> last;  // by pre and post
+  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
+    const auto [before, first] = last.try_emplace({collective_.chunks[c].pre, collective_.chunks[c].post}, c);
+    if (first) continue;
+    exchanges.push_back(none);
+    std::swap(exchanges.back().chunks[before->second], exchanges.back().chunks[c]);
+    before->second = c;
+  }
+  for (const auto& [links, chunks] : exchanges) {
+    Lit equal = 0;  // of no pair: true
+    const auto unless_equal = [&](std::vector<Lit> clause) {
+      if (equal != 0) clause.push_back(-equal);
+      formula_.add(clause);
+    };
+    for (int s = 1; s <= budget_.steps; ++s)
+      for (Chunk c = 0; c < std::ssize(chunks); ++c)
+        for (LinkId l = 0; l < std::ssize(links); ++l) {
+          if (std::pair(chunks[c], links[l]) <= std::pair(c, l)) continue;
+          const Lit own = send(c, l, s), image = send(chunks[c], links[l], s), next = formula_.fresh();
+          unless_equal({own, -image});
+          unless_equal({own, next});
+          unless_equal({-image, next});
+          equal = next;
+        }
   }
 }
 

@@ -26,7 +26,7 @@
 //   (end)        in(c,d,S,i) for all destinations d and all i
 //   (bandwidth)  per step and link or shared limit: more than bandwidth * j sends -> round(s,j+1)
 //   (rounds)     round(s,j+1) -> round(s,j); at most as many as the budget has
-//   (numbered)   see below
+//   (numbered), (exchanged)   see below
 //
 // Every schedule within the budget that the verifier accepts, its steps at the front, is a model: no rule is
 // stricter than the verifier's, but (order), which requires of all values what the verifier requires of those
@@ -37,11 +37,20 @@
 // Without a rule that distinguishes equal chunks, k of them make every refutation k! times as long. If two
 // chunks have the same pre and post (they are compared here), exchanging their numbers maps schedules to
 // schedules; so if there is a schedule, there is one in which such chunks first arrive at one rank in the
-// order of their numbers: sort them. That is (numbered), the only clauses that are not a rule of the
-// verifier, and they can be left out.
+// order of their numbers: sort them. That is (numbered).
+//
+// Ranks may be equal, too: if a machine's links, limits and the collective are the same when two ranks are
+// exchanged (they are compared here), the exchange maps schedules to schedules. Of the schedules that such
+// exchanges, and those of equal chunks, make of one, take the one whose sends by step, chunk and link are the
+// largest binary number. No single exchange makes a larger number of it. That is (exchanged), in place of
+// (numbered) where some ranks are equal:
+//   (exchanged)  for each two equal ranks, and each two equal chunks, that follow each other: the sends are
+//                not below those of the schedule in which the two are exchanged
+// These clauses are the only ones that are not a rule of the verifier, and they can be left out.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -82,6 +91,14 @@ class PlainFormula {
   std::vector<Lit> values(std::span<const LinkId>, int s, const Abilities&);  // that a limit counts
   void rounds();
   void numbered();
+  // Images of links and chunks, each of which is the image of its own.
+  struct Exchange {
+    std::vector<LinkId> links = {};
+    std::vector<Chunk> chunks = {};
+  };
+  std::optional<Exchange> exchange(Rank, Rank) const;  // nothing where it changes machine or collective
+  std::vector<Exchange> exchanges_of_ranks() const;    // of ranks of one kind each with the next one
+  void exchanged(std::vector<Exchange>);
 
   int contributions(Chunk) const;
   bool starts(Chunk, Rank, int i) const;  // with contribution i

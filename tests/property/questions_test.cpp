@@ -125,6 +125,44 @@ SmallQuestion four(std::mt19937& random) {
   return q;
 }
 
+// Ranks of two kinds, numbered in any order: what one of a kind has, links and ports, each of it has.
+SmallQuestion of_two_kinds(std::mt19937& random, bool combining) {
+  const int ranks = test::between(random, 3, 4);
+  SmallQuestion q{.topology = {.name = "kinds", .ranks = ranks}};
+  std::vector<int> kind(ranks);
+  for (int& each : kind) each = below(random, 2);
+  int links[2][2] = {}, widths[2][2] = {};
+  for (int from = 0; from < 2; ++from)
+    for (int to = 0; to < 2; ++to)
+      links[from][to] = below(random, 6) > 0 ? 1 + (below(random, 6) == 0) : 0,
+      widths[from][to] = 1 + (below(random, 4) == 0);
+  for (Rank a = 0; a < ranks; ++a)
+    for (Rank b = 0; b < ranks; ++b)
+      for (int i = 0; a != b && i < links[kind[a]][kind[b]]; ++i)
+        q.topology.links.push_back({.src = a, .dst = b, .bandwidth = widths[kind[a]][kind[b]]});
+  for (int has = 0; has < 2; ++has) {
+    const bool out = below(random, 2) == 0, in = below(random, 2) == 0;
+    const Abilities can{.multicast = below(random, 3) == 0, .reduce = below(random, 3) == 0};
+    const auto port = [&](Rank n, auto end) {
+      SharedLimit limit{.name = "port", .abilities = can};
+      for (LinkId l = 0; l < std::ssize(q.topology.links); ++l)
+        if (q.topology.links[l].*end == n) limit.links.push_back(l);
+      if (!limit.links.empty()) q.topology.limits.push_back(limit);
+    };
+    for (Rank n = 0; n < ranks; ++n) {
+      if (kind[n] == has && out) port(n, &Link::src);
+      if (kind[n] == has && in) port(n, &Link::dst);
+    }
+  }
+  std::vector<const char*> names = {"broadcast", "allgather", "alltoall", "scatter"};
+  if (combining) names = {"allreduce", "reduce", "reducescatter"};
+  const std::string name = names[below(random, static_cast<int>(names.size()))];
+  const int chunks =
+      name == "broadcast" || name == "allreduce" || name == "reduce" ? test::between(random, 1, 3) : 1;
+  q.collective = make_collective(name, ranks, chunks, below(random, ranks));
+  return q;
+}
+
 Collective named(std::mt19937& random) {
   constexpr const char* kNames[] = {"broadcast", "allgather", "allreduce", "reduce", "scatter", "allreduce"};
   const char* const name = kNames[below(random, 6)];
@@ -176,6 +214,16 @@ const QuestionRow kQuestionRows[] = {
        return std::vector<Budget>{{2, 2 + more}, {3, 3 + more}, {4, 4 + more}};
      },
      kFormulas, false, 40, 5, 20},
+    {"copies between equal ranks", [](auto& random) { return of_two_kinds(random, false); },
+     [](const SmallQuestion&, unsigned) {
+       return std::vector<Budget>{{1, 1}, {2, 2}, {2, 3}, {2, 4}, {3, 3}, {3, 5}};
+     },
+     kFormulas, false, 60, 100, 100},
+    {"sums of equal ranks", [](auto& random) { return of_two_kinds(random, true); },
+     [](const SmallQuestion&, unsigned) {
+       return std::vector<Budget>{{1, 1}, {2, 2}, {2, 3}, {2, 4}, {3, 3}, {3, 5}};
+     },
+     kFormulas, false, 60, 100, 100},
     {"named ones, by all engines", four,
      [](const SmallQuestion&, unsigned) {
        return std::vector<Budget>{{2, 2}, {3, 3}, {3, 5}};

@@ -54,6 +54,16 @@ TEST(PlainFormula, AnyNumberOfRounds) {
             Verdict::Sat);
 }
 
+// Eleven ranks that are equal get two chunks each by ports of one chunk per round. Without their order this
+// takes more than 300,000 conflicts.
+TEST(PlainFormula, EqualRanksAreOrdered) {
+  const PlainFormula plain(test::hub(12), make_collective("broadcast", 12, 2), {.steps = 2, .rounds = 7},
+                           true);
+  const auto solver = make_solver();
+  solver->add(plain.formula());
+  EXPECT_EQ(solver->solve({}, {.conflicts = 30'000}), Verdict::Unsat);
+}
+
 // What literals() states is within a factor of two of what there is, so that a limit on it means something.
 TEST(PlainFormula, SaysHowLargeItIs) {
   for (const char* name : {"allgather", "reducescatter", "allreduce", "alltoall"}) {
