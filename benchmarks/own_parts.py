@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Is the whole as good as its parts? Asks `optimize` and `frontier`, and on the same question `classic`, `compose`,
-`synthesize`, and the same commands with fewer links, fewer chunks, and half the time.
+`synthesize`, and the same commands with fewer links, fewer chunks, and half the effort.
 
-usage: benchmarks/own_parts.py CHORALE [--questions N] [--named] [--seed S] [--seconds T]
+usage: benchmarks/own_parts.py CHORALE [--questions N] [--first N] [--named] [--seed S] [--effort N]
 
 A row for each part that beats the whole by more than 1 %: the time of a size, or the rounds per chunk at no more
 steps. The last line counts the questions that have one; exit code 1 where there are any. Machines are random ones
 of 3 to 6 ranks, some of whose links are 2 or 10 times as slow as the others, or as late; --named: NAMED. Questions,
-machines and options follow from the seed and the number alone.
+machines and options follow from the seed and the number alone, from --first on. Searches end by their effort and
+`synthesize` by its conflicts (or 20 s), so a busy machine has the same rows.
 """
 
 import argparse
@@ -113,21 +114,21 @@ def classics(asked):
     return [line.split()[0] for line in listed.splitlines()[1:] if line and not line.startswith(" ")]
 
 
-def parts_of(asked, machine, fewer, collective, options, seconds, names):
+def parts_of(asked, machine, fewer, collective, options, effort, names):
     """(name, what of the whole it beats), of each part."""
-    whole_us = asked.times(machine, collective, *options, "--search-time", f"{seconds:g}s")
-    whole = asked.costs("frontier", machine, collective, *options, "--time-limit", f"{seconds:g}s")
+    whole_us = asked.times(machine, collective, *options, "--effort", effort)
+    whole = asked.costs("frontier", machine, collective, *options, "--effort", effort)
     if not whole or not whole_us:
         yield "no answer", ["nothing was found"]
         return
-    yield "optimize, half the time", beaten_times(whole_us, asked.times(machine, collective, *options, "--search-time", f"{seconds / 2:g}s"))
-    yield "frontier, half the time", beaten_costs(whole, asked.costs("frontier", machine, collective, *options, "--time-limit", f"{seconds / 2:g}s"))
+    yield "optimize, half the effort", beaten_times(whole_us, asked.times(machine, collective, *options, "--effort", effort // 2))
+    yield "frontier, half the effort", beaten_costs(whole, asked.costs("frontier", machine, collective, *options, "--effort", effort // 2))
     if fewer is not None:
-        yield "optimize, fewer links", beaten_times(whole_us, asked.times(fewer, collective, *options, "--search-time", f"{seconds:g}s"))
-    yield "frontier, fewer chunks", beaten_costs(whole, asked.costs("frontier", machine, collective, *options, "--max-chunks", 4, "--time-limit", f"{seconds:g}s"))
+        yield "optimize, fewer links", beaten_times(whole_us, asked.times(fewer, collective, *options, "--effort", effort))
+    yield "frontier, fewer chunks", beaten_costs(whole, asked.costs("frontier", machine, collective, *options, "--max-chunks", 4, "--effort", effort))
     ranks = json.loads(machine.read_text())["ranks"] if isinstance(machine, pathlib.Path) else None
     for chunks in sorted({1, 2, ranks or 8}):
-        yield f"synthesize, {chunks} chunks", beaten_costs(whole, asked.costs("synthesize", machine, collective, *options, "--chunks", chunks, "--time-limit", f"{seconds:g}s"))
+        yield f"synthesize, {chunks} chunks", beaten_costs(whole, asked.costs("synthesize", machine, collective, *options, "--chunks", chunks, "--conflicts", 1000, "--time-limit", 20))
         yield f"compose, {chunks} chunks", beaten_costs(whole, asked.costs("compose", machine, collective, *options, "--min-chunks", chunks))
     for name in names:
         if name.endswith(collective):
@@ -137,10 +138,10 @@ def parts_of(asked, machine, fewer, collective, options, seconds, names):
 def questions(arguments, folder):
     """(title, machine, the same with fewer links or None, collective, options)"""
     if arguments.named:
-        for machine, collective in NAMED:
+        for machine, collective in NAMED[arguments.first : arguments.first + arguments.questions]:
             yield f"{machine} {collective}", machine, None, collective, ["--switches-forward-only"]
         return
-    for number in range(arguments.questions):
+    for number in range(arguments.first, arguments.first + arguments.questions):
         rng = random.Random(f"own parts {arguments.seed} {number}")
         machine, file, smaller = random_machine(rng), folder / "machine.json", folder / "fewer.json"
         fewer = without_slowest(machine)
@@ -153,10 +154,11 @@ def questions(arguments, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chorale")
-    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=30)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--effort", type=int, default=100)
     arguments = parser.parse_args()
     asked, beaten = 0, 0
     with tempfile.TemporaryDirectory() as name:
@@ -165,7 +167,7 @@ def main():
         names = classics(program)
         for title, machine, fewer, collective, options in questions(arguments, folder):
             asked += 1
-            found = [(part, each) for part, all_of in parts_of(program, machine, fewer, collective, options, arguments.seconds, names) for each in all_of]
+            found = [(part, each) for part, all_of in parts_of(program, machine, fewer, collective, options, arguments.effort, names) for each in all_of]
             beaten += bool(found)
             for part, each in found:
                 print(f"{title}, {collective}: {part}: {each}", flush=True)
