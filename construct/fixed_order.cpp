@@ -1,14 +1,14 @@
 // A sum along a tree is a schedule in which every used partial sum is a node of it. For one chunk that leaves
-// open which rank makes each node: of the ranks at which the two operands lie, one sends to the other, over a
-// link between them. The cheapest choice is found from the leaves upwards, since what a node costs at a rank
-// depends on its operands alone; links cost more as they fill up, so that later chunks go elsewhere. Then
-// list scheduling, in steps of equal width: an operand may arrive once the other one is complete, or in the
-// same step, since a step's arrivals are added along the tree. Where a node has more than two operands (sums
-// that are made at once) they are single contributions, and come in the first step.
+// open which rank makes each node: of the ranks at which the two operands lie, one sends to the other. The
+// cheapest choice is found from the leaves upwards, since what a node costs at a rank depends on its operands
+// alone; links cost more as they fill up, so that later chunks go elsewhere. Then list scheduling, in steps
+// of equal width: an operand may arrive once the other one is complete, or in the same step, since a step's
+// arrivals are added along the tree. Where a node has more than two operands (sums that are made at once)
+// they are single contributions, and come in the first step.
 //
-// What lost: partial sums that pass through other ranks. A rank has one value of a chunk, so one whose own
-// contribution is still needed cannot hand on another; where no tree of linked parts exists there is the
-// gathering of everything.
+// A rank has one value of a chunk, so a partial sum may pass only through ranks whose own contributions are
+// in it, or in what it is added to: the latter once that is complete. Without such paths a tree of pairs of
+// pairs has no schedule on a ring of eight, and was never chosen for one.
 #include "construct/fixed_order.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,6 @@ class OrderPlanner {
     for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
       const Link& link = topology.links[l];
       out_[link.src].push_back(l);
-      between_[{link.src, link.dst}].push_back(l);
     }
   }
 
@@ -69,43 +68,49 @@ class OrderPlanner {
   }
 
  private:
-  // A node's value at a rank: where its operands lie, by child, and the links that bring them, -1 for the one
-  // that lies here.
+  // A node's value at a rank: where its operands lie, by child, and the links that bring them, none for the
+  // one that lies here.
   struct Option {
     double cost = kNever;
     std::vector<Rank> ranks = {};
-    std::vector<LinkId> links = {};
+    std::vector<std::vector<LinkId>> paths = {};
   };
+  using Paths = CheapestPaths<double>;
 
   // Twice as full costs eight times as much.
   double price(LinkId l) const {
     const double full = load_.price(l);
     return full * full * full;
   }
-  LinkId cheapest_link(Rank from, Rank to) const {
-    const auto at = between_.find({from, to});
-    if (at == between_.end()) return -1;
-    return *std::ranges::min_element(at->second, {}, [&](LinkId l) { return price(l); });
+
+  // From where an operand may lie to all ranks, through those that are free, from a node before all of them.
+  Paths paths_of(const std::map<Rank, Option>& operand, const std::vector<bool>& free) const {
+    const int before_all = topology_.ranks;
+    return cheapest_paths(before_all + 1, std::vector{before_all}, 0.0, kNever,
+                          [&](int n, double so_far, const auto& reach) {
+                            if (n == before_all)
+                              for (const auto& [m, theirs] : operand) reach(m, -1, theirs.cost);
+                            else if (free[n] || operand.contains(n))
+                              for (const LinkId l : out_[n])
+                                reach(topology_.links[l].dst, l, so_far + price(l));
+                          });
   }
 
-  // The cheapest way to have a node's value at rank n, where one operand lies; each other comes over a link.
-  Option option(const std::vector<int>& children, const std::vector<std::map<Rank, Option>>& at, int here,
+  // A node's value at rank n, where one operand lies; each other comes over its cheapest path.
+  Option option(const std::vector<int>& children, const std::map<int, Paths>& paths, int here, double mine,
                 Rank n) const {
-    Option made{.cost = 0};
+    Option made{.cost = mine};
     for (const int child : children) {
-      Option best;
-      if (child == here) best = {.cost = at[child].at(n).cost, .ranks = {n}, .links = {-1}};
-      if (child != here)
-        for (const auto& [m, theirs] : at[child]) {
-          const LinkId link = cheapest_link(m, n);
-          if (link < 0) continue;
-          const double cost = theirs.cost + price(link);
-          if (cost < best.cost) best = {.cost = cost, .ranks = {m}, .links = {link}};
-        }
-      made.cost += best.cost;
+      made.ranks.push_back(n);
+      made.paths.emplace_back();
+      if (child == here) continue;
+      const Paths& to = paths.at(child);
+      made.cost += to.cost[n];
       if (made.cost == kNever) return made;
-      made.ranks.push_back(best.ranks.front());
-      made.links.push_back(best.links.front());
+      Rank& from = made.ranks.back();
+      for (; to.by[from] >= 0; from = topology_.links[to.by[from]].src)
+        made.paths.back().push_back(to.by[from]);
+      std::ranges::reverse(made.paths.back());
     }
     return made;
   }
@@ -120,11 +125,24 @@ class OrderPlanner {
       if (tree.parent[node] >= 0) children[tree.parent[node]].push_back(node);
     std::vector<std::map<Rank, Option>> at(nodes);
     for (const Rank n : spec.pre) at[n][n] = {.cost = 0};
-    for (int node = tree.leaves; node < nodes; ++node)
+    node_of_.assign(topology_.ranks, -1);
+    for (const Rank n : spec.pre) node_of_[n] = n;
+    for (int node = tree.leaves; node < nodes; ++node) {
+      // Where three or more are added at once, none passes through others.
+      std::vector<bool> free(topology_.ranks, false);
+      for (Rank n = 0; n < topology_.ranks; ++n)
+        free[n] = children[node].size() == 2 &&
+                  std::ranges::find(children[node], node_of_[n]) != children[node].end();
+      std::map<int, Paths> paths;
+      for (const int child : children[node]) paths[child] = paths_of(at[child], free);
       for (const int here : children[node])
-        for (const auto& [n, mine] : at[here])
-          if (Option made = option(children[node], at, here, n); made.cost < kNever)
-            at[node][n] = std::move(made);
+        for (const auto& [n, mine] : at[here]) {
+          Option made = option(children[node], paths, here, mine.cost, n);
+          if (made.cost < kNever) at[node][n] = std::move(made);
+        }
+      for (int& each : node_of_)
+        if (each >= 0 && tree.parent[each] == node) each = node;
+    }
     const int root_node = spec.pre.size() == 1 ? spec.pre.front() : nodes - 1;
     if (at[root_node].empty()) return std::nullopt;
     Rank root = -1;
@@ -160,17 +178,20 @@ class OrderPlanner {
     if (children[node].empty()) return {};
     const Option& option = at[node].at(n);
     const auto count = std::ssize(children[node]);
-    const auto here = std::ranges::find(option.links, -1) - option.links.begin();
+    const auto here = std::ranges::find(option.ranks, n) - option.ranks.begin();
     std::vector<int> mine = gather(plan, children, at, children[node][here], n);
     for (std::ptrdiff_t k = 0; k < count; ++k) {
       if (k == here) continue;
       std::vector<int> theirs = gather(plan, children, at, children[node][k], option.ranks[k]);
-      plan.push_back({.link = option.links[k],
-                      .reduce = true,
-                      .at_once = count > 2,
-                      .after = std::move(theirs),
-                      .with = mine});
-      mine.push_back(static_cast<int>(plan.size()) - 1);
+      // What it passes through may have a part of what is here.
+      for (const LinkId l : option.paths[k]) {
+        const bool is_last = l == option.paths[k].back();
+        if (!is_last) theirs.insert(theirs.end(), mine.begin(), mine.end());
+        plan.push_back({.link = l, .reduce = is_last, .at_once = count > 2, .after = std::move(theirs)});
+        if (is_last) plan.back().with = mine;
+        theirs = {static_cast<int>(plan.size()) - 1};
+      }
+      mine.push_back(theirs.front());
     }
     return mine;
   }
@@ -202,7 +223,7 @@ class OrderPlanner {
   const Collective& collective_;
   Load load_;
   std::vector<std::vector<LinkId>> out_;
-  std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
+  std::vector<int> node_of_ = {};  // by rank: the largest node of the tree so far that has its contribution
 };
 
 // Transfers of a plan that arrive at once come first in it: all in the first step, which is not of the graph.
