@@ -448,21 +448,25 @@ class CountSearch {
     const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
       const ParetoSet known = found_.frontier();
       const std::vector<Claim> claims = found_.claims();
-      std::vector<std::function<void()>> tasks;
       // Of all tasks alike, so that their answers do not depend on how many are done at once.
       const auto counts = static_cast<long long>(kinds.size()) * std::max(1, most - space_.min_chunks + 1);
       conflicts_left_ = clock_.left().value_or(-1);
       if (conflicts_left_ >= 0) conflicts_left_ /= counts * kWorkOfConflict * kQuestionsOfAll;
-      for (int chunks = space_.min_chunks; chunks <= most; ++chunks)
-        for (const CollectiveKind kind : kinds) {
-          ParetoSet to_beat = kind == asked_.kind ? known : found_.phase(kind, chunks);
-          tasks.push_back([=, this, to_beat = std::move(to_beat)] {
-            if (!clock_.over()) work_ += count_work([&] { solve(kind, chunks, to_beat, claims); });
-          });
-        }
-      work_ = 0;
-      side_by_side(tasks, options_.jobs);
-      clock_.spend(work_);
+      // Twice as many each time: the effort may end what so many counts take.
+      for (int first = space_.min_chunks, last = first; first <= most && !clock_.over();
+           first = last + 1, last = std::min(2 * last, most)) {
+        std::vector<std::function<void()>> tasks;
+        for (int chunks = first; chunks <= last; ++chunks)
+          for (const CollectiveKind kind : kinds) {
+            ParetoSet to_beat = kind == asked_.kind ? known : found_.phase(kind, chunks);
+            tasks.push_back([=, this, to_beat = std::move(to_beat)] {
+              if (!clock_.over()) work_ += count_work([&] { solve(kind, chunks, to_beat, claims); });
+            });
+          }
+        work_ = 0;
+        side_by_side(tasks, options_.jobs);
+        clock_.spend(work_);
+      }
     };
     if (found_.is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
     solve_counts({asked_.kind});

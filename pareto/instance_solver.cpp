@@ -37,6 +37,7 @@
 #include "ir/instance.h"
 #include "ir/json.h"
 #include "ir/schedule.h"
+#include "ir/work.h"
 #include "pareto/formulas.h"
 #include "semantics/verify.h"
 #include "solvers/deadline.h"
@@ -136,6 +137,7 @@ constexpr int kPlans = 8;
 constexpr unsigned kFillings = 50;
 // Of the search for a schedule with plain sums.
 constexpr std::int64_t kConflictsForSums = 2000;
+constexpr long long kWorkOfLiteral = 5;  // encoded and read by a solver
 
 }  // namespace
 
@@ -343,6 +345,7 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
         EncodingOptions{.symmetry = one.restriction.symmetry, .nearer = one.restriction.nearer});
     one.solver = make_solver(options_.solver, options_.seed, nullptr, options_.ipasir);
     one.solver->add(one.encoding->formula());
+    work_done() += kWorkOfLiteral * std::ssize(one.encoding->formula().literals);
   }
   const std::optional<SolveLimits> limits = deadline_.limits(effort.conflicts);
   if (!limits) return Verdict::Unknown;
