@@ -421,6 +421,9 @@ Collective collective(const std::string& name_or_file, const Topology& topology,
     throw InputError(options.counts.empty() ? "--group" : "--counts", "is for collectives that are named",
                      "list the chunks of each rank in " + name_or_file);
   Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
+  if (std::ranges::any_of(collective.chunks, &ChunkSpec::summed))
+    throw InputError(name_or_file, "has sums that go on as chunks, for which nothing is searched",
+                     "ask for an allreduce with --sum once");
   // The number of chunks that a search cuts a block into is part of its result, and of its cost.
   if (collective.chunks_per_block != 1)
     throw InputError(name_or_file, fmt::format("cuts a block into {} chunks", collective.chunks_per_block),

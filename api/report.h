@@ -95,9 +95,6 @@ std::string heading(const Result&);
 std::string chunk_counts(const Space&);
 // A line for each opening: incumbent, bound and gap in rounds per chunk, by steps.
 std::vector<std::string> openings_in_words(const Result&);
-// That two collectives may be faster, of an AllReduce whose sums are made at once and whose search left
-// something open (docs/semantics.md); else "".
-std::string phases_in_words(const Result&);
 // The point with the fewest rounds per chunk; null if there is none.
 const Point* fastest_rate(const Result&);
 // "; a call costs 6.6 us"; nothing, where it costs nothing.

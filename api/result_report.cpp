@@ -26,11 +26,6 @@ std::string order_in_words(const Collective& collective) {
 
 }  // namespace
 
-std::string phases_in_words(const Result& result) {
-  if (result.complete || !result.collective.combining || !adds_once(result.collective)) return "";
-  return "reducescatter --sum once and then allgather may be faster, and are not made here: ask for the two";
-}
-
 std::string chunk_counts(const Space& space) {
   if (space.max_chunks == kAnyChunks)
     return space.min_chunks == 1 ? "any number of chunks"

@@ -270,13 +270,26 @@ class PriceCheck {
     std::int64_t most = owed_by(spec, cheapest);
     if (most == kFar) return kFar;
     if (!collective_.combining)
-      return are_all(spec.pre, spec.post) ? std::max(most, tree(spec.pre, w)) : most;
+      return are_all(spec.pre, spec.post) ? std::max(most, tree(spec.pre, w, false)) : most;
     for (const Rank d : spec.post)
-      if (are_all(spec.pre, {d})) most = std::max(most, tree({d}, w));
+      if (are_all(spec.pre, {d})) most = std::max(most, tree({d}, w, true));
+    if (adds_once(collective_) && are_all(spec.pre, {}) && are_all(spec.post, {}))
+      return std::max(most, sum_at_owner(spec, w));
     // A sum that several need; and, since time may be reversed, one of several that all need.
     if (are_all(spec.pre, {})) most = std::max(most, gossip(spec.post, w, false));
     if (are_all(spec.post, {})) most = std::max(most, gossip(spec.pre, w, true));
     return most;
+  }
+
+  // Contributions come to one rank, each by itself, and from there a tree to all: docs/bounds.md, "Trees".
+  std::int64_t sum_at_owner(const ChunkSpec& spec, const Weights& w) const {
+    std::vector<std::int64_t> owed;
+    for (const Rank owner : spec.post) owed.push_back(tree({owner}, w, false));
+    for (const Rank n : spec.pre) {
+      const std::vector<std::int64_t> to = along_any_path({n}, w);
+      for (std::size_t i = 0; i < owed.size(); ++i) owed[i] += to[spec.post[i]];
+    }
+    return *std::ranges::min_element(owed);
   }
 
   std::int64_t gossip(const RankSet& receivers, const Weights& w, bool reversed) const {
@@ -288,15 +301,13 @@ class PriceCheck {
     return gossip_weight(topology_.ranks, {receivers.begin(), receivers.end()}, arcs);
   }
 
-  // From those ranks, as one, to all; of a sum from all to the one.
-  std::int64_t tree(const RankSet& ends, const Weights& w) const {
+  // From those ranks, as one, to all; or from all to them.
+  std::int64_t tree(const RankSet& ends, const Weights& w, bool reversed) const {
     const auto vertex = [&](Rank n) { return ends.contains(n) ? 0 : n + 1; };
     std::vector<CheckedArc> arcs;
     for (std::size_t l = 0; l < w.size(); ++l) {
       const int src = vertex(topology_.links[l].src), dst = vertex(topology_.links[l].dst);
-      arcs.push_back({.from = collective_.combining ? dst : src,
-                      .to = collective_.combining ? src : dst,
-                      .weight = w[l]});
+      arcs.push_back({.from = reversed ? dst : src, .to = reversed ? src : dst, .weight = w[l]});
     }
     for (const Rank n : ends) arcs.push_back({.from = 0, .to = n + 1});  // vertices that belong to no rank
     return arborescence_weight(topology_.ranks + 1, 0, std::move(arcs));

@@ -49,11 +49,8 @@ Report report_of(const SynthesizeCommand& command, const SynthesisResult& answer
   if (command.search.json.empty()) listed.schedules = listed.points;
   Report report = report_of(result, listed);
   const std::string within = asked(command).empty() ? "" : " within " + asked(command);
-  if (answer.verdict == Verdict::Unknown) {
+  if (answer.verdict == Verdict::Unknown)
     std::ranges::move(openings_in_words(result), std::back_inserter(report.sentences));
-    if (const std::string others = phases_in_words(result); !others.empty())
-      report.sentences.push_back("'frontier' gathers whole vectors, too; " + others);
-  }
   report.sentences.push_back(
       (answer.verdict == Verdict::Unsat ? "impossible" + within
        : answer.verdict == Verdict::Unknown
@@ -175,7 +172,6 @@ std::string completeness(const Result& result, double seconds) {
                   "of {} per block none has fewer steps or rounds than these; of more chunks, ",
                   chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}))
             : "");
-  if (const std::string others = phases_in_words(result); !others.empty()) text += "; " + others;
   return text + fmt::format("; {:.1f} s", seconds);
 }
 

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "ir/limits.h"
 
@@ -107,9 +109,10 @@ bool has_copying_dual(const Collective& collective) {
 // Two contributions have one sum, whichever comes first. A single destination agrees with itself, so that
 // only a fixed order asks something of it.
 bool asks_order(const Collective& collective, Chunk c) {
-  const auto& [pre, post, input, output] = collective.chunks[c];
-  if (!collective.combining || pre.size() < 3 || collective.order.kind == SumOrder::Kind::Free) return false;
-  return post.size() > 1 || collective.order.kind == SumOrder::Kind::Fixed;
+  const ChunkSpec& spec = collective.chunks[c];
+  if (!collective.combining || spec.pre.size() < 3 || collective.order.kind == SumOrder::Kind::Free)
+    return false;
+  return spec.post.size() > 1 || collective.order.kind == SumOrder::Kind::Fixed;
 }
 
 // Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is
@@ -144,6 +147,22 @@ void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<R
   }
 }
 
+namespace {
+
+// Of vectors that would be gathered at all ranks, each rank gets its part; the sums of these go to all.
+void sum_up_at_owners(Collective& collective) {
+  const RankSet all = collective.chunks.front().post;
+  const int count = collective.chunks_per_block;
+  std::vector<RankSet> each;
+  for (const Rank n : all) each.push_back({n});
+  const auto owner = [&](int k) { return each[1LL * k * collective.ranks / count]; };
+  for (ChunkSpec& spec : collective.chunks) spec.post = owner(spec.output);
+  for (int k = 0; k < count; ++k)
+    collective.chunks.push_back({.pre = owner(k), .post = all, .input = k, .output = k, .summed = true});
+}
+
+}  // namespace
+
 Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root) {
   assert(kind != CollectiveKind::Custom);
   if (const auto fault = flaw(kind, ranks, chunks, root))
@@ -156,6 +175,7 @@ Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root
   std::vector<Rank> everyone(ranks);
   std::iota(everyone.begin(), everyone.end(), 0);
   add_blocks(c, kind, everyone, root, [chunks](int, int) { return chunks; });
+  if (kind == CollectiveKind::AllReduceInPhases) sum_up_at_owners(c);
   return c;
 }
 
@@ -234,6 +254,19 @@ std::vector<int> input_chunks(const Collective& collective) {
 
 std::vector<int> output_chunks(const Collective& collective) {
   return buffer_sizes(collective, &ChunkSpec::post, &ChunkSpec::output);
+}
+
+std::vector<std::vector<Chunk>> operands_of(const Collective& collective) {
+  std::map<std::pair<Rank, int>, Chunk> sums;  // by where they are made
+  std::vector<std::vector<Chunk>> operands(collective.chunks.size());
+  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+    if (const ChunkSpec& spec = collective.chunks[c]; spec.summed) sums[{spec.pre.front(), spec.output}] = c;
+  if (sums.empty()) return operands;
+  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+    if (const ChunkSpec& spec = collective.chunks[c]; !spec.summed)
+      for (const Rank n : spec.post)
+        if (const auto at = sums.find({n, spec.output}); at != sums.end()) operands[at->second].push_back(c);
+  return operands;
 }
 
 double bytes_of(const Collective& collective) {

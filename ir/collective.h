@@ -8,7 +8,7 @@
 // Positions are counted in chunks. Every rank of pre(c) has chunk c at `input` of its input buffer; every
 // rank of post(c) needs it at `output` of its output buffer. Several chunks of a non-combining collective may
 // share an output position: the rank adds them up locally when they have arrived (AllReduce by gathering
-// everything).
+// everything). Their sum can go on from there as a chunk of its own, which is marked.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,8 @@ struct ChunkSpec {
   RankSet post = {};
   int input = 0;
   int output = 0;
+  // The one rank of pre has it once it has all unmarked chunks that have this output there: as their sum.
+  bool summed = false;
   bool operator==(const ChunkSpec&) const = default;
 };
 
@@ -112,6 +114,9 @@ int output_chunks(const Collective&, Rank);
 // Returns the same of all ranks, in one walk over the chunks; of what is out of range, nothing.
 std::vector<int> input_chunks(const Collective&);
 std::vector<int> output_chunks(const Collective&);
+
+// Returns, by chunk, which chunks it is the sum of; none of those that are not marked so.
+std::vector<std::vector<Chunk>> operands_of(const Collective&);
 
 // About what it takes (ir/limits.h).
 double bytes_of(const Collective&);

@@ -28,6 +28,7 @@ constexpr auto table() {
       {ReduceScatter, "reducescatter", "reducescatterv", "what a rank receives", All, Each, Allgather},
       {AllReduce, "allreduce", "", vector, All, All},
       {AllReduceByGather, "allreduce_by_gather", "", vector, Each, All, Custom, AllReduce},
+      {AllReduceInPhases, "allreduce_in_phases", "", vector, Each, All, Custom, AllReduce},
       {Custom, "custom", "", "a chunk of the collective"},
   });
 }
@@ -89,7 +90,7 @@ CollectiveKind known_kind(const std::string& name) {
                                 "use one of " + joined(collective_names()) + ", or a JSON file"));
 }
 
-// AllReduceByGather implements an AllReduce: its row has another result, so it is not offered.
+// What implements an AllReduce has a row with another result, so it is not offered.
 bool is_offered(CollectiveKind kind) {
   return kind != CollectiveKind::Custom && row_of(kind).result == kind;
 }

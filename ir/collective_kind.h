@@ -28,6 +28,7 @@ enum class CollectiveKind {
   ReduceScatter,
   AllReduce,
   AllReduceByGather,  // AllReduce by copies: each rank gets all vectors, and adds them up
+  AllReduceInPhases,  // the same: each rank gets a part of all vectors, adds it up, and sends the sum to all
   Custom,             // its chunks are listed in a file
 };
 
@@ -43,7 +44,7 @@ struct CollectiveRow {
   Participants after = Participants::Listed;
   // With reversed data flow, and copies for sums or sums for copies; Custom if that kind does not exist.
   CollectiveKind dual = CollectiveKind::Custom;
-  CollectiveKind result = kind;  // what it is to its caller: AllReduce of AllReduceByGather, else itself
+  CollectiveKind result = kind;  // what it is to its caller: AllReduce of the two above, else itself
 };
 
 const CollectiveRow& row_of(CollectiveKind);

@@ -347,7 +347,8 @@ struct Fields<ChunkSpec> {
   using C = ChunkSpec;
   static constexpr std::tuple all = {field<&C::pre>(), field<&C::post>(),
                                      field<&C::input>({.most = kMostChunkSpecs, .may_lack = true}),
-                                     field<&C::output>({.most = kMostChunkSpecs, .may_lack = true})};
+                                     field<&C::output>({.most = kMostChunkSpecs, .may_lack = true}),
+                                     field<&C::summed>({.unless_default = true})};
 };
 
 inline std::string collective_name(const Collective& collective) {

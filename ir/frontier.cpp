@@ -6,6 +6,8 @@
 #include <cctype>
 #include <limits>
 
+#include "ir/agreement.h"
+
 namespace chorale {
 namespace {
 
@@ -138,14 +140,25 @@ Rate rate_bound(const Result& result) {
 }
 
 // A composed AllReduce has ranks x chunks chunks: chunk c of its ReduceScatter is owned by rank c / chunks,
-// and is chunk c of its Allgather.
+// and is chunk c of its Allgather. Chunks of an Alltoall are numbered as those of AllReduceInPhases.
 std::array<Phase, 2> phases(const Point& point) {
   const int chunks = point.cost.chunks / point.collective.ranks;
   const auto border = point.schedule.steps.begin() + point.reduce_scatter_steps;
-  return {{{of_kind(point.collective, CollectiveKind::ReduceScatter, chunks),
-            {.steps = {point.schedule.steps.begin(), border}}},
-           {of_kind(point.collective, CollectiveKind::Allgather, chunks),
-            {.steps = {border, point.schedule.steps.end()}}}}};
+  std::array<Phase, 2> both = {{{of_kind(point.collective, kinds_of_phases(point.collective).first, chunks),
+                                 {.steps = {point.schedule.steps.begin(), border}}},
+                                {of_kind(point.collective, CollectiveKind::Allgather, chunks),
+                                 {.steps = {border, point.schedule.steps.end()}}}}};
+  // Sums of copies are chunks of their own, after these.
+  const int copies = static_cast<int>(both[0].collective.chunks.size());
+  if (both[0].collective.kind == CollectiveKind::Alltoall)
+    for (Step& step : both[1].schedule.steps)
+      for (Send& send : step.sends) send.chunk -= copies;
+  return both;
+}
+
+KindsOfPhases kinds_of_phases(const Collective& allreduce) {
+  if (adds_once(allreduce)) return {CollectiveKind::Alltoall, CollectiveKind::AllReduceInPhases};
+  return {CollectiveKind::ReduceScatter, CollectiveKind::AllReduce};
 }
 
 std::span<const Named<Certificate::Kind>> certificate_kinds() {

@@ -145,7 +145,7 @@ bool less(const Rate& a, const Rate& b);
 enum class Method {
   Direct,    // made as what was asked for
   Dual,      // found as the dual on the reversed machine
-  Composed,  // a ReduceScatter and an Allgather, one after the other
+  Composed,  // a ReduceScatter (or, where sums are made at once, an Alltoall) and then an Allgather
   Gathered,  // each rank's vector is gathered, and added up locally
   Levels,    // hierarchical composition of schedules of groups (ir/outline.h)
   Patched,   // an older schedule, made whole again after a failure
@@ -214,6 +214,14 @@ struct Point {
   double seconds = 0;  // of search
   bool operator==(const Point&) const = default;
 };
+
+// The first phase of a composed AllReduce, before its Allgather, and what both are together: where sums are
+// made at once, an Alltoall whose copies are added up, and copies of these sums.
+struct KindsOfPhases {
+  CollectiveKind first = CollectiveKind::ReduceScatter;
+  CollectiveKind both = CollectiveKind::AllReduce;
+};
+KindsOfPhases kinds_of_phases(const Collective& allreduce);
 
 // What a composed point does one after the other: a ReduceScatter, and an Allgather. Requires
 // Method::Composed, a multiple of the ranks in chunks, and at most as many reduce_scatter_steps as there are

@@ -23,7 +23,7 @@ constexpr std::size_t kMostTemplateAxes = 8, kMostConditions = 100, kMostOpenRed
 
 // A formula's operands are all names that are known where it stands: axes, then the numbers so far, in the
 // order in which sized() has their values.
-std::vector<EpilogueOperand> operands_of(const JobTemplate& job) {
+std::vector<EpilogueOperand> operands_in(const JobTemplate& job) {
   std::vector<EpilogueOperand> result;
   for (const OpenAxis& axis : job.axes) result.push_back({.name = axis.name});
   for (const NamedQuantity& number : job.numbers) result.push_back({.name = number.name});
@@ -33,7 +33,7 @@ std::vector<EpilogueOperand> operands_of(const JobTemplate& job) {
 Quantity read_quantity(const JsonReader& json, const JobTemplate& job) {
   // A plain number may stand for itself.
   Quantity quantity{.text = json.is_number() ? fmt::format("{}", json.number(0, 1e30)) : json.text(400)};
-  quantity.expression = parse_expression(quantity.text, operands_of(job), json.where());
+  quantity.expression = parse_expression(quantity.text, operands_in(job), json.where());
   // A formula is of sizes alone: it has no element and no index, and draws nothing.
   for (const ExpressionNode& node : quantity.expression)
     if (node.op == Op::Element || node.op == Op::Index || node.op == Op::Random || node.op == Op::Convert)
@@ -52,7 +52,7 @@ std::vector<Quantity> read_quantities(const JsonReader& json, const JobTemplate&
 // Axes and numbers share one space of names. "x" and "index" are allowed, which mean something in epilogues
 // only.
 void require_new_name(const JsonReader& json, const std::string& name, const JobTemplate& job) {
-  const std::vector<EpilogueOperand> known = operands_of(job);
+  const std::vector<EpilogueOperand> known = operands_in(job);
   if (std::ranges::find(known, name, &EpilogueOperand::name) != known.end())
     json.fail("'" + name + "' has a meaning already", "choose another name");
   if (!is_operand_name(name) && name != "x" && name != "index")

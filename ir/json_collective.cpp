@@ -83,8 +83,14 @@ struct CollectiveFields {
 // output.
 void check_positions(const JsonReader& json, const Collective& collective) {
   std::vector<std::pair<Rank, int>> in, out;
-  for (const ChunkSpec& spec : collective.chunks) {
-    for (Rank n : spec.pre) in.emplace_back(n, spec.input);
+  const std::vector<std::vector<Chunk>> operands = operands_of(collective);
+  for (std::size_t c = 0; c < collective.chunks.size(); ++c) {
+    const ChunkSpec& spec = collective.chunks[c];
+    if (spec.summed && (spec.pre.size() != 1 || collective.combining || operands[c].empty()))
+      json.at(c).fail("is summed, and no rank alone adds up copies of other chunks at its output",
+                      "list these, and name that rank in \"pre\"");
+    for (Rank n : spec.pre)
+      if (!spec.summed) in.emplace_back(n, spec.input);
     for (Rank n : spec.post) out.emplace_back(n, spec.output);
   }
   std::sort(in.begin(), in.end());

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -15,7 +17,7 @@ namespace chorale {
 
 // first_ holds prefix sums of the sizes of input buffers: input slot s of rank n is slot first_[n] + s of
 // all.
-Promise::Promise(const Collective& collective) : collective_(collective) {
+Promise::Promise(const Collective& collective) : collective_(collective), operands_(operands_of(collective)) {
   first_.push_back(0);
   for (int size : input_chunks(collective)) first_.push_back(first_.back() + size);
   find_places();
@@ -37,16 +39,22 @@ void Promise::find_places() {
 }
 
 // Counted and put in their places by rank (counting sort), then sorted by slot; the sort is stable, so the
-// chunks that share a slot stay in ascending order.
+// chunks that share a slot stay in ascending order. What is added up to a chunk is wanted as that alone.
 void Promise::find_outputs() {
+  std::vector<Rank> added_at(collective_.chunks.size(), -1);
+  for (std::size_t sum = 0; sum < operands_.size(); ++sum)
+    for (const Chunk c : operands_[sum]) added_at[c] = collective_.chunks[sum].pre.front();
+  const auto for_each_wanted = [&](const auto& visit) {
+    for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
+      for (Rank n : collective_.chunks[c].post)
+        if (n != added_at[c]) visit(c, n);
+  };
   begin_.assign(collective_.ranks + 1, 0);
-  for (const ChunkSpec& spec : collective_.chunks)
-    for (Rank n : spec.post) ++begin_[n + 1];
+  for_each_wanted([&](Chunk, Rank n) { ++begin_[n + 1]; });
   std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
   chunks_.resize(begin_.back());
   std::vector<std::size_t> next = begin_;
-  for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c)
-    for (Rank n : collective_.chunks[c].post) chunks_[next[n]++] = c;
+  for_each_wanted([&](Chunk c, Rank n) { chunks_[next[n]++] = c; });
   for (Rank n = 0; n < collective_.ranks; ++n)
     std::ranges::stable_sort(std::span(chunks_).subspan(begin_[n], begin_[n + 1] - begin_[n]), {},
                              [this](Chunk c) { return slot(c); });
@@ -92,6 +100,10 @@ std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const 
   std::vector<Input> all;
   for (Chunk c : chunks) {
     const ChunkSpec& spec = collective_.chunks[c];
+    if (spec.summed) {
+      std::ranges::copy(terms(operands_[c]), std::back_inserter(all));
+      continue;
+    }
     const std::size_t added = collective_.combining ? spec.pre.size() : 1;
     for (std::size_t i = 0; i < added; ++i) all.push_back({.rank = spec.pre[i], .slot = spec.input});
   }

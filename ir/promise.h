@@ -4,8 +4,9 @@
 // only.
 //
 // An output is the sum of the chunks that have their position there: several only where copies are added up
-// locally. A chunk of a collective that combines is the sum of its contributions, one from each rank of
-// pre(c); else it is the one original, which every rank of pre(c) promises to hold.
+// locally, for which a chunk that is their sum stands. A chunk of a collective that combines is the sum of
+// its contributions, one from each rank of pre(c); else it is the one original, which every rank of pre(c)
+// promises to hold.
 //
 // Takes a number for each chunk that a rank needs and each input slot; sums are made when they are asked for.
 #pragma once
@@ -101,10 +102,11 @@ class Promise {
   std::string name(int place) const;
 
   const Collective& collective_;
-  std::vector<int> first_ = {};          // by rank, and one more: its first input slot
-  std::vector<int> place_ = {};          // by input slot; empty: each is its own
-  std::vector<std::size_t> begin_ = {};  // by rank, and one more: where it begins in
-  std::vector<Chunk> chunks_ = {};       // what it needs, by output slot
+  std::vector<int> first_ = {};                          // by rank, and one more: its first input slot
+  std::vector<int> place_ = {};                          // by input slot; empty: each is its own
+  std::vector<std::size_t> begin_ = {};                  // by rank, and one more: where it begins in
+  std::vector<Chunk> chunks_ = {};                       // what it needs, by output slot
+  const std::vector<std::vector<Chunk>> operands_ = {};  // by chunk, of what is a sum of others
 };
 
 }  // namespace chorale

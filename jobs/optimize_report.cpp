@@ -8,6 +8,7 @@
 
 #include "api/report.h"
 #include "cost/cost.h"
+#include "ir/agreement.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
 #include "ir/links_alone.h"
@@ -96,9 +97,6 @@ std::string search_in_words(const Optimized& answer) {
                        format_bytes(static_cast<double>(worst.message_bytes)), share_of_bound(worst));
   }
   const std::string ended = result.stopped == Stopped::No ? "ended" : name_of(result.stopped);
-  if (const std::string others = phases_in_words(result); !others.empty())
-    return fmt::format("{}, and not all rows are proven; {}",
-                       result.stopped == Stopped::Effort ? "its effort is spent" : ended, others);
   if (result.stopped == Stopped::ChunkCounts)
     return "ended, and not all rows are proven; --search-time tries more chunk counts";
   if (result.stopped == Stopped::Effort)
@@ -209,10 +207,10 @@ Report report_of(const Optimized& answer) {
   if (!answer.library.empty()) report.tables.push_back(by_library(answer));
   if (answer.binding) report.sentences.push_back(in_words(*answer.binding));
   if (!answer.library.empty())
-    report.sentences.push_back(
-        fmt::format("what {} takes, its time, and that of an emitted program with flags and pipelines are a "
-                    "model's (docs/believable.md); --log has measured ones",
-                    answer.library));
+    report.sentences.push_back(fmt::format(
+        "what {} takes, its time, and that of an emitted program with flags and pipelines are a "
+        "model's (docs/believable.md); --log has measured ones{}",
+        answer.library, adds_once(answer.result.collective) ? ". It rounds at each addition" : ""));
   if (library_adds_in_switches(answer))
     report.sentences.push_back(
         "NVLS copies and adds in the switches; these schedules and bounds are of switches that only forward");
@@ -237,9 +235,13 @@ std::string conclusion(const Optimized& answer) {
     const auto [least, most] = std::ranges::minmax(answer.rows, {}, gain);
     std::vector<std::string> names;
     for (const Baseline& baseline : answer.baselines) names.push_back(baseline.name);
-    text = fmt::format("{:.2f}x to {:.2f}x as fast as {}{}{}; ", gain(least), gain(most),
-                       names.size() > 1 ? "the fastest of " : "", joined(names),
-                       have_equal_rates(answer.result.topology) ? "" : kOverAllLinks);
+    text =
+        fmt::format("{:.2f}x to {:.2f}x as fast as {}{}{}{}; ", gain(least), gain(most),
+                    names.size() > 1 ? "the fastest of " : "", joined(names),
+                    have_equal_rates(answer.result.topology) ? "" : kOverAllLinks,
+                    adds_once(answer.result.collective) ? names.size() > 1 ? ", which round at each addition"
+                                                                           : ", which rounds at each addition"
+                                                        : "");
   }
   const OptimizedRow& largest = answer.rows.back();
   const OptimizedRow& worst = worst_row(answer);

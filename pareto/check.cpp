@@ -213,15 +213,18 @@ class Checker {
     };
     const bool of_families = point.method == Method::Gathered || point.method == Method::Composed;
     if (of_families && !has_families())
-      return require(false, "only the frontier of an AllReduce has such points");
+      return require(false,
+                     "only the frontier of an AllReduce, or one of sums made at once, has such points");
     if (point.method == Method::Gathered)
       return require(does == of_kind(asked, CollectiveKind::AllReduceByGather, point.cost.chunks),
                      "the schedule does not gather whole vectors");
     // Not only the same outcome: the precondition is the requested one, too.
-    require(does == asked, "the schedule does not do what was asked for");
+    const bool composed = point.method == Method::Composed;
+    require(does == (composed ? of_kind(asked, kinds_of_phases(asked).both, point.cost.chunks) : asked),
+            "the schedule does not do what was asked for");
     if (point.method == Method::Dual)
       return require(has_copying_dual(does), "only sums with one destination each have a dual that copies");
-    if (point.method == Method::Composed)
+    if (composed)
       return require(is_composed(point), "the schedule is not a ReduceScatter and then an Allgather");
     const auto of_any_kind = {Method::Direct, Method::Levels, Method::Patched};
     if (std::ranges::find(of_any_kind, point.method) != of_any_kind.end()) return;
@@ -231,10 +234,11 @@ class Checker {
             "is not for " + name_of(result_.collective));
   }
 
-  // Only where a frontier of AllReduces was searched are there two more families; all else is what it is
-  // called.
+  // Only where a frontier of AllReduces was searched, or one whose sums are made at once, are there two more
+  // families; all else is what it is called.
   bool has_families() const {
-    return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
+    return result_.collective.kind == CollectiveKind::AllReduce &&
+           (result_.kind == ResultKind::Frontier || adds_once(result_.collective));
   }
 
   // Its first steps, as many as the point states, are a ReduceScatter, and the others are an Allgather.
@@ -249,7 +253,7 @@ class Checker {
   }
 
   void check_claim(const Claim& claim, const FaultPlace& at) {
-    const bool part = has_families() && (claim.collective == CollectiveKind::ReduceScatter ||
+    const bool part = has_families() && (claim.collective == kinds_of_phases(result_.collective).first ||
                                          claim.collective == CollectiveKind::Allgather);
     if (claim.collective != result_.collective.kind && !part)
       return fail(at, Kind::Claim,

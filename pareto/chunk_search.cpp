@@ -468,7 +468,7 @@ class CountSearch {
         clock_.spend(work_);
       }
     };
-    if (found_.is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
+    if (found_.is_allreduce()) solve_counts({found_.first_phase(), CollectiveKind::Allgather});
     solve_counts({asked_.kind});
   }
 

@@ -1,6 +1,8 @@
 // AllReduces composed of their phases: a ReduceScatter and then an Allgather, cut to a common chunk count, or
-// an Allgather of whole vectors with local sums. A composition has to be made and verified, which costs more
-// than all else here; so costs are added first, and only what no point dominates is made, each pair once.
+// an Allgather of whole vectors with local sums. Where sums are made at once an Alltoall brings the parts of
+// all vectors to the ranks that add them up, in place of a ReduceScatter. A composition has to be made and
+// verified, which costs more than all else here; so costs are added first, and only what no point dominates
+// is made, each pair once.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -44,12 +46,17 @@ SharedPoint Findings::made(const Composition& of) const {
   Point point;
   if (of.scatter) {
     const int chunks = of.cost.chunks / empty_.topology.ranks;
+    const auto [first, both] = kinds_of_phases(empty_.collective);
+    Schedule gather = cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks);
+    if (first == CollectiveKind::Alltoall)
+      for (Step& step : gather.steps)
+        for (Send& send : step.sends) send.chunk += empty_.topology.ranks * of.cost.chunks;
     point = {.cost = of.cost,
              .method = Method::Composed,
              .construction = of.scatter->construction + " + " + of.gather->construction,
-             .collective = of_kind(empty_.collective, CollectiveKind::AllReduce, of.cost.chunks),
+             .collective = of_kind(empty_.collective, both, of.cost.chunks),
              .schedule = sequence(cut_finer(of.scatter->schedule, chunks / of.scatter->cost.chunks),
-                                  cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks)),
+                                  std::move(gather)),
              .reduce_scatter_steps = of.scatter->cost.steps,
              .seconds = std::max(of.scatter->seconds, of.gather->seconds)};
     // A sum that was built over a root may be complete at a rank on its path, which must not get it again.
@@ -87,7 +94,7 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
   };
   const auto at = parts.phases.find(CollectiveKind::Allgather);
   if (at == parts.phases.end()) return all;
-  const auto scatters = parts.phases.find(CollectiveKind::ReduceScatter);
+  const auto scatters = parts.phases.find(first_phase());
   const long long ranks = empty_.topology.ranks;
   for (const SharedPoint& gather : at->second) {
     const Cost& g = gather->cost;
@@ -166,10 +173,10 @@ void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& bea
   };
   std::vector<Composition> pairs;
   for (const auto& [gather, was_replaced] : with_replaced(CollectiveKind::Allgather))
-    for (const auto& [scatter, too] : with_replaced(CollectiveKind::ReduceScatter))
+    for (const auto& [scatter, too] : with_replaced(first_phase()))
       if (was_replaced || too)
-        for (Composition& each : compositions({.phases = {{CollectiveKind::Allgather, {gather}},
-                                                          {CollectiveKind::ReduceScatter, {scatter}}}}))
+        for (Composition& each :
+             compositions({.phases = {{CollectiveKind::Allgather, {gather}}, {first_phase(), {scatter}}}}))
           if (each.scatter) pairs.push_back(std::move(each));
   std::ranges::stable_sort(
       pairs, [](const Composition& a, const Composition& b) { return compare_rate(a.cost, b.cost) < 0; });

@@ -58,9 +58,9 @@ bool is_over(const std::atomic<bool>* stop) {
 // thread was first.
 std::vector<Claim> in_order(std::vector<Claim> claims) {
   const auto place = [](const Claim& claim) {
-    const int phase = claim.collective == CollectiveKind::ReduceScatter ? 0
-                      : claim.collective == CollectiveKind::Allgather   ? 1
-                                                                        : 2;
+    const int phase = claim.collective == CollectiveKind::AllReduce   ? 2
+                      : claim.collective == CollectiveKind::Allgather ? 1
+                                                                      : 0;
     return std::tuple(phase, !claim.any_chunks, claim.chunks);
   };
   std::ranges::stable_sort(claims, {}, place);
@@ -296,6 +296,7 @@ void Findings::assemble(double most_timed) const {
     marked.kind = empty_.kind;
     marked.topology.ranks = empty_.topology.ranks;
     marked.collective.kind = empty_.collective.kind;
+    marked.collective.order = empty_.collective.order;
     marked.points.clear();
     for (const SharedPoint& point : points)
       marked.points.push_back({.cost = point->cost, .method = point->method, .seconds = point->seconds});

@@ -105,7 +105,7 @@ Staircase claimed_of_any(const Result& result, const std::vector<const Claim*>& 
 // One after the other: steps and rounds add up. Treads are enough, since between two of them only steps are
 // wasted. The space is that of the whole, so it is asked again after the sum.
 Staircase composed(const Result& result, int chunks) {
-  const Staircase first = claimed(result, CollectiveKind::ReduceScatter, chunks);
+  const Staircase first = claimed(result, kinds_of_phases(result.collective).first, chunks);
   const Staircase second = claimed(result, CollectiveKind::Allgather, chunks);
   std::vector<Tread> all;
   for (const Tread& a : first)
@@ -353,6 +353,7 @@ std::vector<const Claim*> carrying(const Result& result, std::vector<const Claim
   Result some{.kind = result.kind, .space = result.space};
   some.topology.ranks = result.topology.ranks;
   some.collective.kind = result.collective.kind;
+  some.collective.order = result.collective.order;
   const auto enough = [&](const std::vector<const Claim*>& left) {
     some.claims.clear();
     for (const Claim* claim : left)

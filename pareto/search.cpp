@@ -103,7 +103,7 @@ class FrontierSearch {
         space_(found_->question().space),
         kinds_({asked_.kind}) {
     if (found_->is_allreduce() && options.without != "phases")
-      kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
+      kinds_ = {CollectiveKind::AllReduce, found_->first_phase(), CollectiveKind::Allgather};
     if ((found_->is_allreduce() || asked_.kind == CollectiveKind::ReduceScatter) &&
         has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
       mirror_ = mirror_of(topology_);
@@ -568,13 +568,14 @@ class FrontierSearch {
   // sequence, where nothing keeps them from being composed; of a phase those that make such a sequence nearly
   // as good as the best AllReduce, beside the least of the other phase: a sequence often has fewer steps.
   std::optional<double> rate_to_beat(CollectiveKind kind) const {
-    constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter, kCopies = CollectiveKind::Allgather;
+    const CollectiveKind sums = found_->first_phase();
+    constexpr CollectiveKind kCopies = CollectiveKind::Allgather;
     const bool free =
         space_.max_steps == kAnySteps && space_.extra_rounds == kAnyRounds && space_.max_chunks == kAnyChunks;
     if (!found_->is_allreduce() || !free) return std::nullopt;
     const auto blocks = static_cast<double>(of_kind(asked_, kCopies, 1).chunks.size());
-    if (kind == asked_.kind) return (best_rate(kSums) + best_rate(kCopies)) / blocks;
-    const Rate other = found_->rate_bound(kind == kSums ? kCopies : kSums);
+    if (kind == asked_.kind) return (best_rate(sums) + best_rate(kCopies)) / blocks;
+    const Rate other = found_->rate_bound(kind == sums ? kCopies : sums);
     constexpr double kNearly = 1.05;
     return kNearly * best_rate(asked_.kind) * blocks -
            static_cast<double>(other.rounds) / static_cast<double>(other.chunks);
@@ -624,6 +625,7 @@ class FrontierSearch {
       if (clock_.over()) return;
       if (total_sends(point->schedule) > kMostRetimed) continue;
       const Collective whole = of_kind(asked_, asked_.kind, point->cost.chunks);
+      if (point->collective != whole) continue;
       std::optional<Schedule> schedule = slow_links_together(topology_, whole, point->schedule);
       if (!schedule || !violations(topology_, whole, *schedule, 1).empty()) continue;
       Point faster = *point;

@@ -180,7 +180,7 @@ class SpaceCheck {
   // One part after the other, by all pairs of steps at which either gets better; what lies between only
   // waits.
   std::vector<long long> composed(int chunks) const {
-    const std::vector<long long> first = possible(CollectiveKind::ReduceScatter, chunks);
+    const std::vector<long long> first = possible(kinds_of_phases(result_.collective).first, chunks);
     const std::vector<long long> second = possible(CollectiveKind::Allgather, chunks);
     std::vector<long long> both(last_step_ + 1, kImpossible);
     for (int a : falls(first))

@@ -13,6 +13,7 @@
 #include "construct/engine.h"
 #include "construct/engine/packer.h"
 #include "construct/engine/solved_question.h"
+#include "ir/agreement.h"
 #include "pareto/optimality.h"
 
 namespace chorale {
@@ -22,9 +23,15 @@ constexpr long long kPackingWork = kEngineWork / 100;
 // Chunks times ranks times links of a machine whose trees are weighed.
 constexpr double kMostPacked = 3e6;
 
+// Each contribution by itself, and then copies of the sum.
+bool packed_as_copies(const Collective& one) {
+  return one.kind == CollectiveKind::AllReduce && adds_once(one);
+}
+
 bool may_need_trees(const Topology& topology, const Collective& one) {
-  const double size =
-      static_cast<double>(one.chunks.size()) * topology.ranks * static_cast<double>(topology.links.size());
+  const double size = static_cast<double>(one.chunks.size()) * topology.ranks *
+                      static_cast<double>(topology.links.size()) *
+                      (packed_as_copies(one) ? topology.ranks * topology.ranks : 1);
   if (topology.underlay || abilities_of(topology).any() || size > kMostPacked) return false;
   return !topology.limits.empty() || std::ranges::any_of(one.chunks, [&](const ChunkSpec& chunk) {
     const auto wanted =
@@ -78,17 +85,28 @@ class StrongestBounds::Search {
   }
 
   void weigh_trees() {
-    const SolvedQuestion solved(topology_, one_);
+    const int ranks = topology_.ranks;
+    const bool as_copies = packed_as_copies(one_);
+    if (as_copies) {
+      const Collective first = of_kind(one_, CollectiveKind::Alltoall, 1);
+      show_by(LowerBounds(topology_, first, stop_).fewest_rounds().certificate.prices);
+    }
+    const Collective copies = as_copies ? of_kind(one_, CollectiveKind::AllReduceInPhases, ranks) : one_;
+    const SolvedQuestion solved(topology_, copies);
     const Commodities each = each_class(solved.topology, solved.collective);
     const std::optional<Commodities> orbits = up_to_symmetry(each);
     Packer packer(orbits ? *orbits : each, solved.collective.combining);
-    packer.improve(static_cast<double>(rate_->rounds) / rate_->chunks, true, kPackingWork, stop_);
-    std::optional<Prices> prices = packer.take_prices();
-    if (!prices) return;
+    const double bound = static_cast<double>(rate_->rounds) / rate_->chunks;
+    packer.improve(as_copies ? bound * ranks : bound, true, kPackingWork, stop_);
+    if (std::optional<Prices> prices = packer.take_prices()) show_by({*std::move(prices)});
+  }
+
+  void show_by(std::vector<Prices> prices) {
+    if (prices.size() != 1) return;
     const Claim trees =
         of_any_chunks(topology_, one_,
                       {.collective = one_.kind,
-                       .certificate = {.kind = Certificate::Kind::Trees, .prices = {*std::move(prices)}}});
+                       .certificate = {.kind = Certificate::Kind::Trees, .prices = std::move(prices)}});
     if (less({.rounds = rate_->rounds, .chunks = rate_->chunks},
              {.rounds = trees.rounds, .chunks = trees.chunks}))
       rate_ = trees;

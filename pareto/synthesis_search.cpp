@@ -9,6 +9,7 @@
 
 #include "construct/engine.h"
 #include "construct/incumbents.h"
+#include "ir/agreement.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
 #include "pareto/instance_solver.h"
@@ -17,6 +18,34 @@
 
 namespace chorale {
 namespace {
+
+// Where sums are made at once an AllReduce of one value per rank may need links that are not there; copies
+// pass through any rank. Those of that chunk count: vectors that are gathered, or parts of them and then
+// sums.
+std::vector<SharedPoint> made_of_copies(const Topology& topology, const Collective& one_chunk, int chunks,
+                                        const FrontierOptions& options) {
+  std::vector<SharedPoint> made;
+  const auto add = [&](const std::vector<CollectiveKind>& kinds, int each) {
+    Findings findings(topology, one_chunk, {.min_chunks = each, .max_chunks = each});
+    for (const CollectiveKind kind : kinds) {
+      const Collective one = of_kind(one_chunk, kind, 1);
+      construct(
+          {.topology = topology,
+           .one = one,
+           .min_chunks = each,
+           .max_chunks = each,
+           .stop = options.synthesis.limits.stop},
+          [&](Point point) { findings.put(kind, std::make_shared<const Point>(std::move(point)), true); });
+    }
+    const ParetoSet found = findings.frontier();
+    for (const SharedPoint& point : found.points())
+      if (point->cost.chunks == chunks) made.push_back(point);
+  };
+  add({CollectiveKind::Allgather}, chunks);
+  if (chunks % topology.ranks == 0)
+    add({kinds_of_phases(one_chunk).first, CollectiveKind::Allgather}, chunks / topology.ranks);
+  return made;
+}
 
 // Of that chunk count, within the budget.
 ParetoSet constructed(const Topology& topology, const Collective& one_chunk, const SynthesisQuestion& asked,
@@ -37,6 +66,8 @@ ParetoSet constructed(const Topology& topology, const Collective& one_chunk, con
              .max_chunks = asked.chunks,
              .stop = options.synthesis.limits.stop},
             put);
+  if (one_chunk.kind == CollectiveKind::AllReduce && adds_once(one_chunk))
+    for (const SharedPoint& point : made_of_copies(topology, one_chunk, asked.chunks, options)) put(*point);
   for (const Point& point : options.known)
     if (point.collective == collective) put(point);
   if (points.empty())

@@ -66,9 +66,7 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
   std::size_t most_terms = 1;
   for (Rank n = 0; n < collective.ranks; ++n)
     for (const Promise::Output& output : promise_.outputs(n)) {
-      std::size_t terms = 0;
-      for (Chunk c : output.chunks) terms += collective.combining ? collective.chunks[c].pre.size() : 1;
-      most_terms = std::max(most_terms, terms);
+      most_terms = std::max(most_terms, promise_.terms(output.chunks).size());
     }
   // What is held exactly as an integer is as well in eighths. The inputs have to fit into the element type,
   // the sums into the type in which they are kept.

@@ -165,8 +165,11 @@ class ScheduleVerifier : FaultList {
     if (topology_.ranks != collective_.ranks)
       return report(Kind::Size, {}, "the collective is for {}, the topology has {}",
                     counted(collective_.ranks, "rank"), topology_.ranks);
+    const std::vector<std::vector<Chunk>> operands = operands_of(collective_);
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
       const ChunkSpec& spec = collective_.chunks[c];
+      if (spec.summed && (collective_.combining || spec.pre.size() != 1 || operands[c].empty()))
+        report(Kind::Form, {.chunk = c}, "the collective: chunk {} is not the sum of others at one rank", c);
       if (spec.pre.empty())
         report(Kind::Form, {.chunk = c}, "the collective: no rank has chunk {} at the start", c);
       for (const RankSet* ranks : {&spec.pre, &spec.post}) {
@@ -251,11 +254,22 @@ class ScheduleVerifier : FaultList {
   // The state has one chunk at a time. A step is run in parts, one per chunk, which is equivalent: a send
   // neither reads nor changes other chunks. Conditions before a part are checked before apply(), conditions
   // after it, after.
+  // A chunk that is a sum of others comes after these, and starts when the last of them has come.
   void chunk_by_chunk() {
     const SendsByChunk all = sends_by_chunk(collective_, schedule_);
+    const std::vector<std::vector<Chunk>> operands = operands_of(collective_);
+    std::vector<Chunk> order(collective_.chunks.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_partition(order, [&](Chunk c) { return !collective_.chunks[c].summed; });
     State state(topology_, collective_);
-    for (Chunk c = 0; c < std::ssize(collective_.chunks) && !full(); ++c) {
+    for (const Chunk c : order) {
+      if (full()) break;
       const std::size_t before = found_.size();
+      starts_after_ = 0;
+      for (const Chunk operand : operands[c])
+        for (const ChunkSend& each : all.of(operand))
+          if (dst(each.send) == collective_.chunks[c].pre.front())
+            starts_after_ = std::max(starts_after_, each.step);
       const std::span<const ChunkSend> sends = all.of(c);
       state.restart();
       for (auto next = sends.begin(); next != sends.end();) {
@@ -282,7 +296,8 @@ class ScheduleVerifier : FaultList {
   // A chunk that arrives in a step can be sent from the next step on: values are those before the step.
   void senders_hold(const State& state, const Step& step) {
     for (const Send& send : step.sends)
-      if (!state.holds(send.chunk, src(send)))
+      if (!state.holds(send.chunk, src(send)) ||
+          (step_ <= starts_after_ && starts_at(collective_.chunks[send.chunk], src(send))))
         report(Kind::Absent, of(send, src(send)),
                "step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
                name(send.link));
@@ -363,6 +378,7 @@ class ScheduleVerifier : FaultList {
   const Schedule& schedule_;
   std::vector<std::vector<std::size_t>> limits_of_ = {};  // by link
   int step_ = 0;                                          // counted from 1, as people do
+  int starts_after_ = 0;                                  // the chunk: the last step that brings of its sum
 };
 
 }  // namespace

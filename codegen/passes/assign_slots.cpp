@@ -10,6 +10,7 @@
 
 #include "codegen/passes/passes.h"
 #include "ir/agreement.h"
+#include "ir/promise.h"
 
 namespace chorale {
 namespace {
@@ -22,7 +23,8 @@ class SlotAssigner {
       : topology_(topology),
         collective_(collective),
         once_(adds_once(collective)),
-        outputs_(collective.ranks) {
+        outputs_(collective.ranks),
+        operands_(operands_of(collective)) {
     if (collective.combining) {
       const SendsByChunk sends = sends_by_chunk(collective, schedule);
       for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
@@ -37,17 +39,20 @@ class SlotAssigner {
                                 .output_chunks = output_chunks(collective, n),
                                 .blocks = {ThreadBlock{}}});
     values_.resize(collective.chunks.size() * collective.ranks);
+    const Promise promise(collective);
     for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c) {
       const ChunkSpec& spec = collective.chunks[c];
-      for (Rank n : spec.pre) value(c, n).at = Slot{Buffer::Input, spec.input};
-      // Of several chunks that are added up in one output slot the first is made there. The others stay where
-      // they are until the end.
-      for (Rank n : spec.post) {
-        std::vector<Chunk>& there = outputs_[n][spec.output];
-        there.push_back(c);
-        if (there.size() == 1) value(c, n).home = Slot{Buffer::Output, spec.output};
-      }
+      if (spec.summed) due_.push_back(c);
+      for (Rank n : spec.pre)
+        if (!spec.summed) value(c, n).at = Slot{Buffer::Input, spec.input};
     }
+    // Of several chunks that are added up in one output slot the first is made there. The others stay where
+    // they are until the end.
+    for (Rank n = 0; n < collective.ranks; ++n)
+      for (const Promise::Output& output : promise.outputs(n)) {
+        outputs_[n][output.slot] = {output.chunks.begin(), output.chunks.end()};
+        value(output.chunks.front(), n).home = Slot{Buffer::Output, output.slot};
+      }
   }
 
   // A chunk may come to a rank from several in one step: what replaces its value, and what is added.
@@ -66,6 +71,7 @@ class SlotAssigner {
       std::stable_partition(all.begin(), all.end(), [](const Arrival& a) { return !a.reduce; });
       receive(at.first, at.second, all);
     }
+    std::erase_if(due_, [&](Chunk c) { return add_up(c); });
     ++step_;
   }
 
@@ -163,6 +169,18 @@ class SlotAssigner {
     return std::move(next.additions);
   }
 
+  // Makes what is a sum of others, if all of them are at its rank.
+  bool add_up(Chunk c) {
+    const Rank n = collective_.chunks[c].pre.front();
+    if (!std::ranges::all_of(operands_[c], [&](Chunk each) { return value(each, n).at.has_value(); }))
+      return false;
+    Value& sum = value(c, n);
+    if (!sum.home) sum.home = new_scratch(n);
+    deliver(n, *sum.home, operands_[c]);
+    sum.at = sum.home;
+    return true;
+  }
+
   // What is at `output` already is the first chunk of those that go there, or else it is copied.
   void deliver(Rank n, Slot output, const std::vector<Chunk>& chunks) {
     std::vector<Slot> at;
@@ -190,6 +208,8 @@ class SlotAssigner {
   const Collective& collective_;
   const bool once_;
   std::vector<std::map<int, std::vector<Chunk>>> outputs_;  // by rank and output position
+  const std::vector<std::vector<Chunk>> operands_;          // by chunk, of what is a sum of others
+  std::vector<Chunk> due_ = {};                             // sums that are not made yet
   std::vector<Value> values_ = {};                          // by chunk and rank
   std::vector<std::vector<SumMade>> sums_ = {};             // by chunk, where they combine
   std::vector<std::size_t> next_sum_ = {};                  // by chunk

@@ -137,6 +137,18 @@ TEST(Partitions, BoxesWhoseLinksAreAsWideAsTheirNics) {
   EXPECT_EQ(rate_of(t, once), (Rate{10, 3}));
 }
 
+// At equal prices on a ring of four, contributions of all to one rank pay 1 + 1 + 2, and the tree from there
+// 3: 7 of 8 in a round. For partial sums it is 6.
+TEST(Partitions, TreesOfSumsThatAreMadeAtOnce) {
+  const Topology machine = ring(4);
+  const Certificate equal{.kind = Certificate::Kind::Trees,
+                          .prices = {{.links = std::vector<int>(8, 1), .limits = {}}}};
+  Collective sum = make_collective("allreduce", 4, 1);
+  EXPECT_EQ(rate_shown(machine, sum, equal, kAnySteps), (Rate{3, 4}));
+  sum.order = parse_sum_order("once", 4, "test");
+  EXPECT_EQ(rate_shown(machine, sum, equal, kAnySteps), (Rate{7, 8}));
+}
+
 // Two dense halves that one link joins: no merge of two ranks is better than none, and all merges of a half
 // are.
 TEST(Partitions, HalvesBehindAHill) {

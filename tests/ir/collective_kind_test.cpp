@@ -37,6 +37,7 @@ const Known kKnown[] = {
     {ReduceScatter, false, true, 4, 1, Allgather, {kIn, 0}, {kIn, 4}},
     {AllReduce, false, true, 1, 1, Custom, {kOut, 0}, {kOut, 0}},
     {AllReduceByGather, false, false, 1, 1, Custom, {kOut, 0}, {kOut, 0}},
+    {AllReduceInPhases, false, false, 1, 1, Custom, {kOut, 0}, {kOut, 0}},
     {Custom, false, false, 1, 1, Custom, {kOut, 0}, {kOut, 0}},
 };
 

@@ -49,6 +49,20 @@ TEST(Promise, a_difference_is_named) {
   EXPECT_EQ(promise.difference({{0, 1}}, wanted), "contains input[0] of rank 1, which does not belong there");
 }
 
+// Of three ranks and three chunks, chunk 1 of each vector goes to rank 1, and their sum, which is chunk 10,
+// to all: that alone is promised, also where it is made.
+TEST(Promise, SumsThatGoOnArePromisedInPlaceOfTheirTerms) {
+  const Collective asked = make_collective("allreduce_in_phases", 3, 3);
+  ASSERT_EQ(asked.chunks.size(), 12U);
+  EXPECT_EQ(operands_of(asked)[10], (std::vector<Chunk>{1, 4, 7}));
+  const Collective sums = make_collective("allreduce", 3, 3);
+  const Promise promise(asked), of_sums(sums);
+  for (const Rank n : {0, 1, 2}) {
+    EXPECT_THAT(promise.chunks(n, 1), ElementsAre(10));
+    EXPECT_EQ(promise.wanted(n, 1), of_sums.wanted(n, 1));
+  }
+}
+
 // Everybody's vector, in two chunks, added up by all: the chunks of all ranks at one position.
 TEST(Promise, copies_with_one_position_are_added) {
   const Collective asked = make_collective("allreduce_by_gather", 3, 2);

@@ -51,8 +51,8 @@ TEST(SearchFrontier, AFixedOrderLeavesOutWhatAddsOtherwise) {
   EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
 }
 
-// On a ring contributions would have to be relayed, of which no refutation speaks: an Alltoall and an
-// Allgather take (2 + 3/2) / 4 rounds per chunk, gathering whole vectors 3/2.
+// On a ring contributions have to be relayed, of which no refutation speaks: an Alltoall and an Allgather
+// take (2 + 3/2) / 4 rounds per chunk, which the bound is, and gathering whole vectors 3/2.
 TEST(SearchFrontier, SumsThatAreMadeAtOnceAreProvenByBoundsAlone) {
   for (const auto& [machine, complete] : {std::pair("ring:4", false), {"full:4", true}}) {
     Collective once = make_collective("allreduce", 4, 1);
@@ -62,7 +62,12 @@ TEST(SearchFrontier, SumsThatAreMadeAtOnceAreProvenByBoundsAlone) {
     EXPECT_EQ(result.complete, complete) << machine;
     EXPECT_EQ(result.stopped, complete ? Stopped::No : Stopped::NotExpressible) << machine;
     for (const Claim& claim : result.claims)
-      EXPECT_NE(claim.certificate.kind, Certificate::Kind::Refutation) << machine;
+      EXPECT_FALSE(claim.collective == CollectiveKind::AllReduce &&
+                   claim.certificate.kind == Certificate::Kind::Refutation)
+          << machine;
+    const Point& widest = result.points.back();
+    EXPECT_EQ(8 * widest.cost.rounds, (complete ? 4 : 7) * widest.cost.chunks) << machine;
+    EXPECT_TRUE(widest.proven) << machine;
     EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
   }
 }

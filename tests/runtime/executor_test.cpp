@@ -149,6 +149,13 @@ TEST(Execute, SumsThatAreMadeAtOnceAreRoundedOnce) {
   expect_rounded_once<Bfloat16>(make_collective("allreduce_by_gather", 4, 1), gathered, t);
   expect_rounded_once<Bfloat16>(make_collective("allreduce", 4, 1), shot, t);
   expect_rounded_once<Float16>(make_collective("allreduce", 4, 1), shot, t);
+  // Parts of all vectors to the ranks that add them up, and the sums to all.
+  Schedule phases{.steps = {Step{}, Step{}}};
+  for (LinkId l = 0; l < std::ssize(t.links); ++l) {
+    phases.steps[0].sends.push_back({.chunk = 4 * t.links[l].src + t.links[l].dst, .link = l});
+    phases.steps[1].sends.push_back({.chunk = 16 + t.links[l].src, .link = l});
+  }
+  expect_rounded_once<Bfloat16>(make_collective("allreduce_in_phases", 4, 4), phases, t);
 }
 
 // 16 terms: each rank adds its own along the tree, and the ranks add along the rest of it.

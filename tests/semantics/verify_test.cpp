@@ -55,6 +55,36 @@ Faulty reduce_then_broadcast() {
   return c;
 }
 
+// Each rank's part of all vectors in one step, and the sums of these, chunks 9 to 11, in the next.
+Faulty direct_phases() {
+  Faulty c{test::full(3), make_collective("allreduce_in_phases", 3, 3), {}};
+  c.schedule.steps = {{.rounds = 1}, {.rounds = 1}};
+  for (LinkId l = 0; l < 6; ++l) {
+    const Link& link = c.topology.links[l];
+    c.schedule.steps[0].sends.push_back({.chunk = 3 * link.src + link.dst, .link = l});
+    c.schedule.steps[1].sends.push_back({.chunk = 9 + link.src, .link = l});
+  }
+  return c;
+}
+
+TEST(Violations, SumsLeaveWhenAllOfTheirTermsAreThere) {
+  EXPECT_THAT(direct_phases().faults(), IsEmpty());
+  Faulty early = direct_phases();  // the last part of rank 0 comes with the sums
+  early.schedule.steps[1].sends.push_back(early.send(0, 2));
+  early.schedule.steps[1].rounds = 2;
+  early.schedule.steps[0].sends.erase(early.schedule.steps[0].sends.begin() + 2);
+  EXPECT_THAT(early.faults(),
+              Contains(says(Kind::Absent,
+                            "step 2: rank 0 sends chunk 9 over link 0 (0 -> 1), but does not hold it")));
+  Faulty lost = direct_phases();
+  lost.schedule.steps[0].sends.pop_back();
+  EXPECT_THAT(lost.faults(), Contains(says(Kind::Outcome, "at the end: rank 1 does not have chunk 7")));
+  Faulty form = direct_phases();
+  form.collective.chunks[9].pre = {0, 1};
+  EXPECT_THAT(form.faults(),
+              Contains(says(Kind::Form, "the collective: chunk 9 is not the sum of others at one rank")));
+}
+
 TEST(Violations, NoneInGoodSchedules) {
   EXPECT_THAT(direct_allgather().faults(), IsEmpty());
   EXPECT_THAT(reduce_then_broadcast().faults(), IsEmpty());
