@@ -35,7 +35,7 @@ inside "dpkg -l | grep -c ^ii"
 rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
 inside "apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends ./chorale_*.deb | grep -E '^(Setting up chorale|[0-9]+ upgraded)|Need to get'"
 inside "chorale --version"
-inside "time chorale optimize h100.txt allreduce | tail -3"
+inside "time (chorale optimize h100.txt allreduce || [ \$? -eq 3 ]) | tail -3"  # 3: some rows are not proven
 inside "chorale frontier dgx1 allgather --max-chunks 6 --json f.json | tail -3"
 inside "chorale check f.json"
 inside "chorale run f.json --sizes 64K | tail -2"

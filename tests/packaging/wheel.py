@@ -1,29 +1,35 @@
 #!/usr/bin/env python3
-"""The wheel that packaging/wheel.sh made (build/wheel/*.whl): it brings every library that it loads but those of
-glibc and of the compiler's runtime, is installed into a fresh environment without an index, and prints its
-first table there, from the shell and from Python, within a minute, with no program on the path but its own.
+"""The wheel that packaging/wheel.sh makes of a build: it brings every library that it loads but those of glibc
+and of the compiler's runtime, is installed into a fresh environment without an index, and prints its first
+table there, from the shell and from Python, within a minute, with no program on the path but its own.
 
-Usage: wheel.py SOURCE_DIRECTORY
+Usage: wheel.py SOURCE_DIRECTORY BUILD
 """
 import os
 import pathlib
 import re
+import shutil
 import sys
 import time
+import urllib.request
 import zipfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run, skip, work  # noqa: E402
 
-source = pathlib.Path(sys.argv[1]).resolve()
-wheels = sorted((source / "build/wheel").glob("chorale_collectives-*.whl"), key=os.path.getmtime)
-if not wheels:
-    skip("no wheel was made (packaging/wheel.sh; it compiles the whole tree)")
-wheel = wheels[-1]
-assert re.search(r"-cp3\d+-cp3\d+-manylinux_2_\d+_x86_64\.whl$|-manylinux_2_\d+_\w+\.whl$", wheel.name), wheel.name
+source, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+if missing := [tool for tool in ("objdump", "readelf", "strip") if not shutil.which(tool)]:
+    skip(f"no {' and no '.join(missing)} here (Debian: binutils)")
 ours = f"cp{sys.version_info.major}{sys.version_info.minor}"
-if f"-{ours}-" not in wheel.name:
-    skip(f"the wheel is for another Python than {ours}: {wheel.name}")
+if not list((build / "python/chorale").glob(f"_chorale.*{ours[2:]}-*.so")):
+    skip(f"the build has no extension for Python {ours[2:]}")
+try:
+    urllib.request.urlopen("https://pypi.org/simple/auditwheel/", timeout=20)
+except OSError as error:
+    skip(f"auditwheel is on PyPI, which is not reached from here: {error}")
+run(source / "packaging/wheel.sh", build, work / "wheel")
+(wheel,) = (work / "wheel").glob("*.whl")
+assert re.search(rf"^chorale_collectives-[\d.]+-{ours}-{ours}-manylinux_2_\d+_x86_64\.whl$", wheel.name), wheel.name
 
 # What is loaded from outside is on the list of manylinux: what every Linux with this glibc has.
 OUTSIDE = {"libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6", "libgcc_s.so.1"}
