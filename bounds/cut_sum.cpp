@@ -232,14 +232,11 @@ class Cutter {
     for (const TimedCut& cut : entered.size() >= left.size() ? entered : left) add(c, cut);
   }
 
-  // False where prices are of limits that may count several sends once, or too high.
+  // False where prices are too high.
   bool add_up() {
     for (const EnteredCut& each : sum_.cuts) sum_.owed += each.cut.price;
-    for (const Prices& prices : sum_.prices) {
-      for (std::size_t z = 0; z < prices.limits.size(); ++z)
-        if (prices.limits[z] > 0 && topology_.limits[z].abilities.any()) return false;
+    for (const Prices& prices : sum_.prices)
       sum_.per_round = std::max(sum_.per_round, paid_per_round(topology_, prices));
-    }
     return sum_.per_round < kMostPaid;
   }
 

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,17 @@ Budget refuted(const Claim& claim, int chunks) {
   return {.steps = std::min(claim.steps, rounds - 1), .rounds = rounds - 1};
 }
 
+// Does a limit have a price that may count several sends once?
+bool counts_once(const Topology& topology, const std::vector<Prices>& by_step, bool sums) {
+  return std::ranges::any_of(by_step, [&](const Prices& prices) {
+    for (std::size_t z = 0; z < prices.limits.size(); ++z)
+      if (const Abilities& able = topology.limits[z].abilities;
+          prices.limits[z] > 0 && (able.multicast || (able.reduce && sums)))
+        return true;
+    return false;
+  });
+}
+
 // The chunk enters the cut by one of these sends.
 std::string entering(const Topology& topology, const EnteredCut& each, int steps) {
   const std::vector<int>& until = each.cut.until;
@@ -62,7 +74,8 @@ BoundProof timed_proof(const Topology& topology, const Collective& collective, c
   if (LinearFormula::literals(topology, collective, budget) > kMostLiterals)
     return none("the formula is too large");
   const std::optional<CutSum> cuts = cut_sum(topology, collective, claim.certificate, budget.steps);
-  if (!cuts || !(cuts->unreachable || cuts->owed > cuts->per_round * budget.rounds))
+  if (!cuts || counts_once(topology, cuts->prices, true) ||
+      !(cuts->unreachable || cuts->owed > cuts->per_round * budget.rounds))
     return none("no sum of cuts shows it");
   const LinearFormula formula(topology, collective, budget);
   ProofText proof(formula.rules(), format);
@@ -191,6 +204,70 @@ class Crossings {
   std::map<std::pair<int, int>, long> left_ = {};
 };
 
+// A line of a sum: some send of the chunk enters a set.
+struct Entered {
+  Chunk chunk = 0;
+  long rule = 0;
+  std::int64_t price = 0;
+};
+
+// Sets of one chunk are nested: the ranks that cost more than some price. A send from cost a to cost b passes
+// all prices between: those of limits that count what leaves its rank first, those of limits that count what
+// comes to a rank last, and its own between. So a line about sends becomes some about what is counted once
+// (rup), each for a part of its price. None where a limit is charged twice.
+std::optional<std::vector<Entered>> count_once(const Topology& topology, const PaymentFormula& formula,
+                                               const Prices& prices,
+                                               const std::map<Chunk, std::vector<std::int64_t>>& costs,
+                                               ProofText& proof) {
+  std::vector<Entered> parts;
+  std::map<std::string, std::int64_t> charged, allowed;
+  for (const auto& [c, cost] : costs) {
+    std::set<std::int64_t> levels(cost.begin(), cost.end());
+    struct CostRange {
+      std::int64_t from = 0, to = 0;
+      std::string name = {};
+    };
+    std::vector<std::vector<CostRange>> sends;
+    for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
+      const Rank src = topology.links[l].src, dst = topology.links[l].dst;
+      for (const PaymentFormula::PaidSend& each : formula.sends(c, l)) {
+        std::int64_t low = cost[src], high = cost[dst];
+        if (low >= high) continue;
+        std::vector<CostRange> all;
+        const auto take = [&](int z, bool leaving) {
+          const std::int64_t part = std::min<std::int64_t>(prices.limits[z], high - low);
+          const std::string name = PaymentFormula::once(c, z, leaving ? src : dst, leaving);
+          allowed[name] = prices.limits[z];
+          all.push_back(leaving ? CostRange{low, low + part, name} : CostRange{high - part, high, name});
+          (leaving ? low : high) += leaving ? part : -part;
+        };
+        for (const int z : each.leaving) take(z, true);
+        for (const int z : each.coming) take(z, false);
+        all.push_back({low, high, each.name});
+        for (const CostRange& range : all) levels.insert({range.from, range.to});
+        sends.push_back(std::move(all));
+      }
+    }
+    std::int64_t from = 0;
+    for (const std::int64_t to : levels) {
+      if (to <= 0) continue;
+      std::set<std::string> names;
+      for (const std::vector<CostRange>& all : sends)
+        for (const CostRange& range : all)
+          if (range.from <= from && to <= range.to) names.insert(range.name);
+      std::string terms;
+      for (const std::string& name : names) {
+        terms += "1 " + name + " ";
+        charged[name] += to - from;
+        if (allowed.contains(name) && charged[name] > allowed[name]) return std::nullopt;
+      }
+      parts.push_back({.chunk = c, .rule = proof.derive(terms), .price = to - from});
+      from = to;
+    }
+  }
+  return parts;
+}
+
 // The most that the cheapest part of the chunks can pay, of what the claim excludes.
 std::int64_t refuted_payment(const Claim& claim, std::int64_t per_round) {
   return claim.any_chunks ? (per_round * claim.rounds - 1) / claim.chunks : per_round * (claim.rounds - 1);
@@ -206,12 +283,12 @@ BoundProof payment_proof(const Topology& topology, const Collective& collective,
   const std::optional<CutSum> cuts = cut_sum(topology, collective, why, steps);
   if (!cuts || cuts->unreachable || cuts->per_round > std::numeric_limits<std::int64_t>::max() / claim.rounds)
     return none("no sum of cuts shows it");
-  PaymentFormula formula(topology, collective, link_weights(topology, why.prices.front()));
-  struct Entered {
-    long rule = 0;
-    std::int64_t price = 0;
-  };
+  PaymentFormula formula(topology, collective, why.prices.front());
+  const bool once = counts_once(topology, why.prices, collective.combining);
+  if (once && why.kind != Certificate::Kind::Weights)
+    return none("limits that count several sends once have a price");
   std::vector<Entered> entered;
+  std::map<Chunk, std::vector<std::int64_t>> costs;  // of ranks
   struct Crossed {
     Crossings crossings;
     std::int64_t price = 0;
@@ -235,7 +312,9 @@ BoundProof payment_proof(const Topology& topology, const Collective& collective,
     for (; at != end; ++at) {
       std::vector<bool> inside;
       for (const int until : at->cut.until) inside.push_back(until >= steps);
-      entered.push_back({.rule = formula.enter(c, inside), .price = at->cut.price});
+      std::vector<std::int64_t>& cost = costs.try_emplace(c, topology.ranks).first->second;
+      for (Rank n = 0; n < topology.ranks; ++n) cost[n] += inside[n] ? at->cut.price : 0;
+      entered.push_back({.chunk = c, .rule = formula.enter(c, inside), .price = at->cut.price});
       owed += at->cut.price;
     }
   }
@@ -246,6 +325,12 @@ BoundProof payment_proof(const Topology& topology, const Collective& collective,
   const long payment = formula.pay(most);
   ProofText proof(formula.rules(), format);
   for (Crossed& each : crossed) each.crossings.derive(proof);
+  if (once) {
+    const std::optional<std::vector<Entered>> counted =
+        count_once(topology, formula, why.prices.front(), costs, proof);
+    if (!counted) return none("limits that count several sends once share links");
+    entered = *counted;
+  }
   proof.add(payment, 1);
   for (const Entered& each : entered) proof.add(each.rule, each.price);
   for (const Crossed& each : crossed) each.crossings.add(proof, each.price);

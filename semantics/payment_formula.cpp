@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace chorale {
 
-std::string PaymentFormula::send(Chunk c, LinkId l) {
-  return fmt::format("s_{}_{}", c, l);
+std::string PaymentFormula::once(Chunk c, int limit, Rank n, bool leaving) {
+  return fmt::format("{}_{}_{}_{}", leaving ? "o" : "i", c, limit, n);
 }
 
 std::string PaymentFormula::crossing(Chunk c, int j, LinkId l) {
@@ -22,12 +23,35 @@ std::string PaymentFormula::known(Chunk c, int group, int j, int of_group) {
   return fmt::format("h_{}_{}_{}_{}", c, group, j, of_group);
 }
 
-PaymentFormula::PaymentFormula(const Topology& topology, const Collective& collective,
-                               std::vector<std::int64_t> weights)
+PaymentFormula::PaymentFormula(const Topology& topology, const Collective& collective, Prices prices)
     : topology_(topology),
       collective_(collective),
-      weights_(std::move(weights)),
-      crosses_(collective.chunks.size()) {}
+      prices_(std::move(prices)),
+      weights_(prices_.links.begin(), prices_.links.end()),
+      limits_(topology.links.size()),
+      crosses_(collective.chunks.size()) {
+  for (int z = 0; z < std::ssize(topology.limits); ++z) {
+    const Abilities& able = topology.limits[z].abilities;
+    const bool counts_once = able.multicast || (able.reduce && collective.combining);
+    for (const LinkId l : topology.limits[z].links) {
+      if (!counts_once) weights_[l] += prices_.limits[z];
+      if (counts_once && prices_.limits[z] > 0) limits_[l].push_back(z);
+    }
+  }
+}
+
+std::vector<PaymentFormula::PaidSend> PaymentFormula::sends(Chunk c, LinkId l) const {
+  PaidSend copy{.name = fmt::format("s_{}_{}", c, l)}, added{.name = fmt::format("a_{}_{}", c, l)};
+  bool both = false;
+  for (const int z : limits_[l]) {
+    const Abilities& able = topology_.limits[z].abilities;
+    const bool reduces = able.reduce && collective_.combining;
+    both = both || (reduces && able.multicast);
+    (able.multicast ? copy.leaving : copy.coming).push_back(z);
+    (reduces ? added.coming : added.leaving).push_back(z);
+  }
+  return both ? std::vector{copy, added} : std::vector{copy};
+}
 
 long PaymentFormula::enter(Chunk c, const std::vector<bool>& inside) {
   const ChunkSpec& spec = collective_.chunks[c];
@@ -37,7 +61,7 @@ long PaymentFormula::enter(Chunk c, const std::vector<bool>& inside) {
   if (!absent || std::ranges::all_of(spec.post, outside)) return 0;
   for (LinkId l = 0; l < std::ssize(topology_.links); ++l)
     if (inside[topology_.links[l].dst] && outside(topology_.links[l].src))
-      fmt::format_to(std::back_inserter(body_), "1 {} ", send(c, l));
+      for (const PaidSend& each : sends(c, l)) fmt::format_to(std::back_inserter(body_), "1 {} ", each.name);
   return end(1);
 }
 
@@ -99,12 +123,27 @@ long PaymentFormula::cross(Chunk c, const std::vector<int>& group, int sends) {
 }
 
 long PaymentFormula::pay(std::int64_t most) {
-  body_ += payment_;
-  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
-    variables_ += std::ssize(topology_.links);
+  std::set<std::string> counted;
+  const auto pays = [&](std::int64_t price, const std::string& name) {
+    ++variables_;
+    if (price > 0) fmt::format_to(std::back_inserter(payment_), "-{} {} ", price, name);
+  };
+  for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c)
     for (LinkId l = 0; l < std::ssize(topology_.links) && !crosses_[c]; ++l)
-      if (weights_[l] > 0) fmt::format_to(std::back_inserter(body_), "-{} {} ", weights_[l], send(c, l));
-  }
+      for (const PaidSend& each : sends(c, l)) {
+        pays(weights_[l], each.name);
+        const auto count = [&](const std::vector<int>& limits, Rank n, bool leaving) {
+          for (const int z : limits) {
+            const std::string name = once(c, z, n, leaving);
+            fmt::format_to(std::back_inserter(body_), "1 ~{} 1 {} ", each.name, name);
+            end(1);
+            if (counted.insert(name).second) pays(prices_.limits[z], name);
+          }
+        };
+        count(each.leaving, topology_.links[l].src, true);
+        count(each.coming, topology_.links[l].dst, false);
+      }
+  body_ += payment_;
   return end(-most);
 }
 

@@ -94,6 +94,10 @@ def bounds_proven(session):
                 continue
             # Where there is no schedule, some rule is broken.
             session.require(not any(broken(opb, each, paid) for each in true), "pb: a schedule breaks a rule of the formula", json.dumps(row))
+            if paid:  # on average no more than its rounds; `chunks` of the formula are of one part, or all
+                each = [sum(-int(a) for a, name in re.findall(r"(-\d+) ([a-z]_\S+)", opb.splitlines()[-1]) if name in names) for names in true]
+                session.require(sum(each) <= point["rounds"] * row["per_round"], "pb: a schedule pays more than its rounds", json.dumps(row))
+            session.counts["schedules that count sends once"] += paid and (" o_" in opb or " i_" in opb)
             session.counts["schedules that keep all rules"] += 1
             session.counts["schedules that pay"] += paid
 
@@ -103,6 +107,7 @@ def paid_of(point, part, opb, claim, topology):
     of = lambda chunk: (chunk if part is None else chunk // point["chunks"] if chunk % point["chunks"] == part else -1)  # noqa: E731
     numbers = {}
     group = [numbers.setdefault(each, len(numbers)) for each in claim["certificate"].get("group", [])]
+    added = {(int(c), int(link)) for c, link in re.findall(r"\ba_(\d+)_(\d+)\b", opb)}
     contributors = re.findall(r"^1 ~h_(\d+)_(\d+)_0_(\d+) >= 1 ;$", opb, re.M)
     last = {}
     for c, j in re.findall(r"\bx_(\d+)_(\d+)_", opb):
@@ -118,9 +123,9 @@ def paid_of(point, part, opb, claim, topology):
         note(c)
     for step in point["schedule"]:
         arrived = []
-        for chunk, src, dst, link, *_ in step["sends"]:
+        for chunk, src, dst, link, *add in step["sends"]:
             c = of(chunk)
-            true.add(f"s_{c}_{link}")
+            true.add(f"a_{c}_{link}" if add and (c, link) in added else f"s_{c}_{link}")
             if c not in last:
                 continue
             arrived.append((c, dst, set(held[c, src])))
@@ -135,7 +140,7 @@ def paid_of(point, part, opb, claim, topology):
         while crossed[c] < last[c]:
             crossed[c] += 1
             note(c)
-    return true
+    return true | {once for each, once in re.findall(r"^1 ~([sa]_\S+) 1 ([oi]_\S+) >= 1 ;$", opb, re.M) if each in true}
 
 
 def true_of(schedule, opb, most_steps):

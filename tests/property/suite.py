@@ -101,7 +101,7 @@ ROWS = {
     "damaged_files": Row(makers.known, [libraries.damaged], 0, 1, {"libraries damaged": 12}),
     "lrat": Row(makers.proofs, [searches.frontier, proofs.refutations_proven], 1, 12, {"refutations proven": 30, "changed proofs refused": 20}, 8, FEW),
     "pb": Row(makers.bounds, [searches.frontier, proofs.bounds_proven], 1, 100, {
-        "bounds proven": 250, "bounds refused with a round more": 40, "schedules that keep all rules": 10, "schedules that pay": 10, "bounds proven by crossings": 2,
+        "bounds proven": 250, "bounds refused with a round more": 40, "schedules that keep all rules": 10, "schedules that pay": 10, "bounds proven by crossings": 2, "schedules that count sends once": 1,
         **{f"bounds proven by {kind}": 1 for kind in ("distance", "weights", "trees", "cuts", "partition", "growth")}}, 4, FEW),
     # What is made of answers.
     "lower": Row(makers.few_chunks, [one_of((lowering.classic, checked), *[searches.frontier] * 4), lowering.lowered, lowering.executed,
