@@ -132,7 +132,7 @@ struct ExchangePhase {
     if (from.is_together() && to.is_together()) {
       const T* const a = from.at(row.from.begin);
       T* const b = to.at(row.to.begin);
-      for_packs(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+      for_packs<kWidthOf<T>>(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
         store_pack(b + e, pack_at<decltype(width)::value>(a + e));
       });
       return;
@@ -174,7 +174,7 @@ struct ExchangePhase {
     if (stays && row.completes == 0) return;
     T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
     const int operands = row.operands;
-    for_packs(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+    for_packs<kWidthOf<T>>(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
       constexpr int count = decltype(width)::value;
       Pack<T, count> more[kFew];
       CHORALE_UNROLL
@@ -214,8 +214,9 @@ struct LoopPhase {
     double totals[Loop::kTotals + 1];
     Loop::start(totals);
     const std::int64_t count = mine.part.elements;
-    for_packs(block.begin(count), block.end(count), block.thread, block.threads,
-              [&](auto width, std::int64_t e) { mine.template pack<decltype(width)::value>(e, totals); });
+    for_packs<Loop::kWidth>(
+        block.begin(count), block.end(count), block.thread, block.threads,
+        [&](auto width, std::int64_t e) { mine.template pack<decltype(width)::value>(e, totals); });
     mine.finish(totals, block.team());
     block.end_phase(1);
     return true;
@@ -237,10 +238,10 @@ struct SendPhase {
     if (!block.wait(&from, from >= 0 ? 1 : 0, 1)) return false;
     if (from >= 0) {
       const T* const there = block.published<T>(from, 0).at(0);
-      for_packs(block.begin(count), block.end(count), block.thread, block.threads,
-                [&](auto width, std::int64_t e) {
-                  store_pack(output + e, pack_at<decltype(width)::value>(there + e));
-                });
+      for_packs<kWidthOf<T>>(block.begin(count), block.end(count), block.thread, block.threads,
+                             [&](auto width, std::int64_t e) {
+                               store_pack(output + e, pack_at<decltype(width)::value>(there + e));
+                             });
     }
     block.reach(2);
     if (!block.wait(&to, to >= 0 ? 1 : 0, 2)) return false;
@@ -284,15 +285,15 @@ struct CountedPhase {
 
  private:
   __device__ static void move(const FusedBlock& block, T* to, const T* from, std::int64_t count) {
-    for_packs(
+    for_packs<kWidthOf<T>>(
         block.begin(count), block.end(count), block.thread, block.threads,
         [&](auto width, std::int64_t e) { store_pack(to + e, pack_at<decltype(width)::value>(from + e)); });
   }
   __device__ void clear(const FusedBlock& block, std::int64_t first, std::int64_t count) const {
-    for_packs(block.begin(count), block.end(count), block.thread, block.threads,
-              [&](auto width, std::int64_t e) {
-                store_pack(output + first + e, Pack<T, decltype(width)::value>{});
-              });
+    for_packs<kWidthOf<T>>(block.begin(count), block.end(count), block.thread, block.threads,
+                           [&](auto width, std::int64_t e) {
+                             store_pack(output + first + e, Pack<T, decltype(width)::value>{});
+                           });
   }
 };
 
@@ -317,7 +318,7 @@ struct FusedLaunch {
 template <int ranks, typename Chain>
 __global__ void __launch_bounds__(kMostThreads, 1)
     fused_kernel(const __grid_constant__ FusedLaunch<ranks, Chain> launch) {
-  const int channels = launch.ground.channels;
+  const int channels = static_cast<int>(launch.ground.channels);
   const int here = static_cast<int>(blockIdx.x) / channels;
   FusedBlock block(launch.ground, launch.ground.first_rank + here, static_cast<int>(blockIdx.x) % channels);
   launch.chains[here].run(block);

@@ -11,8 +11,6 @@
 
 namespace chorale {
 
-// Elements that a thread processes at once.
-inline constexpr int kSeveral = 4;
 // Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
 inline constexpr int kMostThreads = 384;
 
@@ -53,14 +51,14 @@ struct Width {
   static constexpr int value = count;
 };
 
-// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by thread `thread`
+// function(Width, element) for all elements of begin .. end, `several` or one at a time, by thread `thread`
 // of `threads`.
-template <typename Function>
+template <int several, typename Function>
 __device__ inline void for_packs(std::int64_t begin, std::int64_t end, std::int64_t thread,
                                  std::int64_t threads, const Function& function) {
-  const std::int64_t whole = begin + (end - begin) / kSeveral * kSeveral;
-  for (std::int64_t e = begin + thread * kSeveral; e < whole; e += threads * kSeveral)
-    function(Width<kSeveral>(), e);
+  const std::int64_t whole = begin + (end - begin) / several * several;
+  for (std::int64_t e = begin + thread * several; e < whole; e += threads * several)
+    function(Width<several>(), e);
   for (std::int64_t e = whole + thread; e < end; e += threads) function(Width<1>(), e);
 }
 
@@ -73,7 +71,8 @@ struct alignas(128) Doorbell {
 struct FusedGround {
   Doorbell* const* doorbells;  // by rank; then by channel
   Patience patience;
-  int channels, first_rank;
+  Divisor channels;
+  int first_rank;
 };
 
 class FusedBlock {
@@ -89,8 +88,8 @@ class FusedBlock {
 
   const int rank, channel, thread, threads;
 
-  __device__ int channels() const { return ground_.channels; }
-  __device__ KernelTeam team() const { return {channel, ground_.channels, thread, threads}; }
+  __device__ int channels() const { return static_cast<int>(ground_.channels); }
+  __device__ KernelTeam team() const { return {channel, channels(), thread, threads}; }
 
   // The slice of this channel.
   __device__ std::int64_t slice(std::int64_t count, int of) const {

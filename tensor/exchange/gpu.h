@@ -299,7 +299,7 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
   template <typename Loop>
   void each(const Loop& loop, std::int64_t begin, std::int64_t count) {
     if (count > 0 || Loop::kTotals > 0)
-      launch(loop_kernel<Loop>, blocks(count, 256 * kSeveral), 256, loop, begin, count);
+      launch(loop_kernel<Loop>, blocks(count, 256 * Loop::kWidth), 256, loop, begin, count);
   }
   template <typename T>
   void copy(T* to, const T* from, std::int64_t count) {

@@ -21,10 +21,10 @@ __global__ void __launch_bounds__(256)
                         static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
   double totals[Loop::kTotals + 1];
   Loop::start(totals);
-  for_packs(0, count, std::int64_t{team.block} * team.threads + team.thread,
-            std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
-              loop.template pack<decltype(width)::value>(begin + e, totals);
-            });
+  for_packs<Loop::kWidth>(0, count, std::int64_t{team.block} * team.threads + team.thread,
+                          std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
+                            loop.template pack<decltype(width)::value>(begin + e, totals);
+                          });
   loop.finish(totals, team);
 }
 
@@ -73,7 +73,7 @@ struct RowChain<First, Rest...> {
       if (team.lane == 0) first.template pack<1>(team.row, totals);
     } else {
       First::start(totals);
-      for_packs(0, length, team.lane, kLanes, [&](auto width, std::int64_t e) {
+      for_packs<First::kWidth>(0, length, team.lane, kLanes, [&](auto width, std::int64_t e) {
         first.template pack<decltype(width)::value>(team.row * length + e, totals);
       });
       first.finish(totals, team);
@@ -104,7 +104,7 @@ template <typename T>
 struct StoredSums {
   T* to;
 
-  static constexpr int kTotals = 0;
+  static constexpr int kTotals = 0, kWidth = kWidthOf<T>;
   __device__ static void start(double*) {}
   template <int width>
   __device__ void pack(std::int64_t begin, const Pack<T, width>& sums, double*) const {
@@ -198,9 +198,10 @@ __global__ void box_kernel(T* to, const T* from, ElementBox box) {
 template <typename T>
 __global__ void gather_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
                               std::int64_t rows, std::int64_t length) {
+  const Divisor width = length;
   each_of_grid(count * length, [&](std::int64_t e) {
-    const std::int64_t row = numbers[e / length];
-    to[e] = row >= 0 && row < rows ? from[row * length + e % length] : rounded_to<T>(0.0f);
+    const std::int64_t row = numbers[e / width];
+    to[e] = row >= 0 && row < rows ? from[row * length + e % width] : rounded_to<T>(0.0f);
   });
 }
 // A column per thread, so that sums are made in the order of rows.
@@ -224,8 +225,9 @@ __global__ void __launch_bounds__(256)
     product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                    std::int64_t columns, bool adds) {
   using R = Real<T>;
+  const Divisor width = columns;
   each_of_grid(rows * columns, [&](std::int64_t e) {
-    const std::int64_t i = e / columns, j = e % columns;
+    const std::int64_t i = e / width, j = e % width;
     T& to = c.at[i * c.row + j];
     R sum = adds ? real<R>(to) : R(0);
     for (std::int64_t k = 0; k < inner; ++k)

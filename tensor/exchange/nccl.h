@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(256)
     if constexpr (!std::is_same_v<Loop, NoLoop>) loop.template pack<count_at_once>(index + e, sum, totals);
   };
   if (together)
-    for_packs(0, count, thread, threads, one);
+    for_packs<kWidthOf<T>>(0, count, thread, threads, one);
   else
     for (std::int64_t e = thread; e < count; e += threads) one(Width<1>(), e);
   if constexpr (Loop::kTotals > 0)

@@ -16,6 +16,10 @@
 
 namespace chorale {
 
+// Elements that a thread processes at once: where some have 16 bits, those of a load of 16 bytes.
+template <typename... T>
+inline constexpr int kWidthOf = ((sizeof(T) <= 2) || ...) ? 8 : 4;
+
 template <typename T, int width>
 struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T of[width];

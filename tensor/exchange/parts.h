@@ -29,10 +29,40 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   return count;
 }
 
+// What indices below 2^48, as there are in a tensor, are divided by: by a multiplication, since a division of
+// 64-bit numbers is a call on GPUs. With m = floor((2^64 - 1) / by), i * m / 2^64 is at most i / by, and less
+// by no more than i / 2^64: its floor is the quotient, or one less.
+class Divisor {
+ public:
+  CHORALE_DEVICE Divisor(std::int64_t by = 1)
+      : by_(by), inverse_(~std::uint64_t{0} / static_cast<std::uint64_t>(by > 0 ? by : 1)) {}
+  CHORALE_DEVICE operator std::int64_t() const { return by_; }
+
+  CHORALE_DEVICE friend std::int64_t operator/(std::int64_t i, const Divisor& d) {
+    const std::int64_t quotient = high(static_cast<std::uint64_t>(i), d.inverse_);
+    return quotient + (i - quotient * d.by_ >= d.by_ ? 1 : 0);
+  }
+  CHORALE_DEVICE friend std::int64_t operator%(std::int64_t i, const Divisor& d) { return i - i / d * d.by_; }
+
+ private:
+  CHORALE_DEVICE static std::int64_t high(std::uint64_t a, std::uint64_t b) {
+#ifdef __CUDA_ARCH__
+    return static_cast<std::int64_t>(__umul64hi(a, b));
+#else
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(Wide{a} * b >> 64));
+#endif
+  }
+
+  std::int64_t by_;
+  std::uint64_t inverse_;
+};
+
 // The indices, in the whole tensor, of a rank's elements, for device code too: runs at equal distances.
 struct Indices {
   std::int64_t first = 0, elements = 0;
-  std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
+  Divisor run = 0;         // elements of a run; 0: all is one
+  std::int64_t pitch = 0;  // from the first index of one to that of the next
 
   CHORALE_DEVICE std::int64_t index(std::int64_t i) const {
     return run == 0 ? first + i : i / run * pitch + first + i % run;
@@ -128,13 +158,14 @@ class Walk {
     std::int64_t result = 0;
     for (int d = dims; d-- > 0;) {
       result += index % sides_[d] * steps_[d];
-      index /= sides_[d];
+      index = index / sides_[d];
     }
     return result;
   }
 
  private:
-  std::int64_t sides_[dims] = {}, steps_[dims] = {};
+  Divisor sides_[dims] = {};
+  std::int64_t steps_[dims] = {};
 };
 
 inline void require(bool holds, const std::string& what) {

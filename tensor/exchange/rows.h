@@ -132,7 +132,8 @@ struct ElementBox {
   static constexpr int kMost = 8;
   int dims = 0;
   std::int64_t elements = 1, from_first = 0, to_first = 0;
-  std::int64_t sides[kMost] = {}, from[kMost] = {}, to[kMost] = {};
+  Divisor sides[kMost] = {};
+  std::int64_t from[kMost] = {}, to[kMost] = {};
 
   CHORALE_DEVICE std::int64_t from_at(std::int64_t e) const { return at(from, from_first, e); }
   CHORALE_DEVICE std::int64_t to_at(std::int64_t e) const { return at(to, to_first, e); }
@@ -141,7 +142,7 @@ struct ElementBox {
   CHORALE_DEVICE std::int64_t at(const std::int64_t* steps, std::int64_t place, std::int64_t e) const {
     for (int d = dims; d-- > 0;) {
       place += e % sides[d] * steps[d];
-      e /= sides[d];
+      e = e / sides[d];
     }
     return place;
   }
@@ -187,7 +188,7 @@ struct HostBoxes {
   static void copy_box(T* to, const T* from, const ElementBox& box) {
     if (box.elements == 0) return;
     const int last = box.dims - 1;
-    const std::int64_t run = box.dims == 0 ? 1 : box.sides[last];
+    const std::int64_t run = box.dims == 0 ? 1 : std::int64_t{box.sides[last]};
     const std::int64_t step = box.dims == 0 ? 1 : box.from[last], to_step = box.dims == 0 ? 1 : box.to[last];
     for (std::int64_t e = 0; e < box.elements; e += run) {
       const T* const a = from + box.from_at(e);

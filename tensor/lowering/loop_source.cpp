@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/epilogue_source.h"
 #include "tensor/lowering/names.h"
@@ -112,6 +113,9 @@ std::string members_for_kernels(const LoopContents& loop) {
   }
   const std::string given =
       sum ? fmt::format(", const chorale::Pack<{}, width>& sums", loop.types.at(loop.options.sum->name)) : "";
+  std::set<std::string> types;
+  for (const LoopParameter& p : loop.parameters)
+    if (!p.is_value && !p.stays) types.insert(p.type);
   // Several at once only where all operands follow each other; `together` has what speaks against it.
   const std::string one_by_one =
       together.empty()
@@ -124,7 +128,7 @@ std::string members_for_kernels(const LoopContents& loop) {
                                   loop.types.at(loop.options.sum->name))
                     : "");
   return fmt::format(
-      "\n  static constexpr int kTotals = {};\n"
+      "\n  static constexpr int kTotals = {}, kWidth = chorale::kWidthOf<{}>;\n"
       "  CHORALE_ELEMENT static void start([[maybe_unused]] double* totals) {{{} }}\n"
       "  template <int width>\n"
       "  CHORALE_ELEMENT void pack([[maybe_unused]] std::int64_t begin{}, [[maybe_unused]] double* "
@@ -133,8 +137,8 @@ std::string members_for_kernels(const LoopContents& loop) {
       "}}\n{}  }}\n"
       "  template <typename Team>\n  CHORALE_ELEMENT void finish([[maybe_unused]] const double* totals, "
       "[[maybe_unused]] const Team& team) const {{{} }}\n",
-      loop.folds.size(), started, given, loads, one_by_one, moved, results, folds, fmt::join(arguments, ", "),
-      added, stores, kept);
+      loop.folds.size(), fmt::join(types, ", "), started, given, loads, one_by_one, moved, results, folds,
+      fmt::join(arguments, ", "), added, stores, kept);
 }
 
 // void element(values in, references out).
@@ -265,9 +269,9 @@ std::string definition(const LoopContents& loop) {
                                            member(p), p.pointer);
   for (const auto& [walk, made] : loop.walks)
     members += fmt::format("  chorale::Walk<{}> {} = {{}};\n", loop.space.shape.size(), walk);
-  if (has_span(loop)) members += "  std::int64_t span = 1;\n";
+  if (has_span(loop)) members += "  chorale::Divisor span = 1;\n";
   for (const int dim : loop.indices)
-    members += fmt::format("  std::int64_t inner_{0} = 1, side_{0} = 1;\n", dim);
+    members += fmt::format("  chorale::Divisor inner_{0} = 1, side_{0} = 1;\n", dim);
   for (const Operation* fold : loop.folds)
     members += fmt::format("  double* total_{} = nullptr;\n", fold->name);
   return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}{}{}}};\n\n", fmt::join(names, ", "), loop.options.name,

@@ -23,4 +23,7 @@ python_test(benchmarks.workloads SCRIPT ../benchmarks/workloads $<TARGET_FILE:ch
 # One example for a GPU, where there is a compiler for it: all of them are benchmarks/compile_workloads.py's.
 add_test(NAME tensor.workloads_nvcc COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/compile_workloads.py adam
                                              --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
-set_tests_properties(tensor.workloads_nvcc PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 2)
+# And the machine code of those with halves, rows and products beside communication, where it can be read.
+add_test(NAME tensor.workloads_sass COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/compile_workloads.py adam self_attention
+                                            rms_norm self_attention_beside --sass --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
+set_tests_properties(tensor.workloads_nvcc tensor.workloads_sass PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 2)

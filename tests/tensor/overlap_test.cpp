@@ -28,6 +28,18 @@ TEST(Total, IsAnElement) {
   EXPECT_EQ((total_as<Combination::Sum, float>(0.1)), 0.1f);
 }
 
+TEST(Divisor, DividesAsDivisionDoes) {
+  std::mt19937_64 random(3);
+  const auto up_to = [&](int bits) { return static_cast<std::int64_t>(random() >> (64 - bits)); };
+  for (int run = 0; run < 200000; ++run) {
+    const std::int64_t by = 1 + up_to(1 + run % 47), times = up_to(1 + run % 48) / by;
+    for (const std::int64_t i : {up_to(48), times * by, times * by + by - 1}) {
+      ASSERT_EQ(i / Divisor(by), i / by) << i << " / " << by;
+      ASSERT_EQ(i % Divisor(by), i % by) << i << " / " << by;
+    }
+  }
+}
+
 TEST(TileGrid, FindsTheTilesOfElements) {
   std::mt19937 random(1);
   for (int run = 0; run < 200; ++run) {
