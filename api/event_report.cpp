@@ -31,7 +31,7 @@ class EventReport {
  public:
   EventReport(const Result& result, const Point& point, double block_bytes)
       : topology_(result.topology),
-        times_(event_times(point.schedule, result.topology, point.cost.chunks, block_bytes)),
+        times_(event_times(point, result.topology, block_bytes)),
         // Without the call, which comes before all of it.
         last_us_(times_.us - result.topology.call_us) {
     for (const CriticalSend& each : times_.critical) critical_.insert(each.send);
@@ -155,8 +155,7 @@ int fastest_by_events(const Result& result, std::int64_t message_bytes) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < std::ssize(result.points); ++i) {
     const Point& point = result.points[i];
-    const double us =
-        *event_us(point.schedule, result.topology, point.cost.chunks, block_of(result, message_bytes));
+    const double us = *event_us(point, result.topology, block_of(result, message_bytes));
     if (us >= least) continue;
     least = us;
     fastest = i;

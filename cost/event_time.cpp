@@ -18,17 +18,19 @@ namespace {
 class EventReplay {
  public:
   // keeps_all: what sends and resources did is kept, for times and the critical path; else the last arrival.
-  EventReplay(const Schedule& schedule, const Topology& topology, double chunk_bytes, bool keeps_all)
+  EventReplay(const Schedule& schedule, const Topology& topology, double chunk_bytes, bool keeps_all,
+              std::vector<std::vector<Chunk>> operands = {})
       : schedule_(schedule),
         topology_(topology),
         chunk_bytes_(chunk_bytes),
         keeps_all_(keeps_all),
+        operands_(std::move(operands)),
         limits_of_(topology.links.size()),
         last_job_(topology.links.size() + topology.limits.size(), -1),
         free_us_(last_job_.size()) {
     for (int i = 0; i < std::ssize(topology.limits); ++i)
       for (const LinkId l : topology.limits[i].links) limits_of_[l].push_back(i);
-    Chunk most = -1;
+    Chunk most = static_cast<Chunk>(operands_.size()) - 1;
     for (const Step& step : schedule.steps)
       for (const Send& send : step.sends) most = std::max(most, send.chunk);
     const std::size_t entries = static_cast<std::size_t>(most + 1) * topology.ranks;
@@ -78,12 +80,21 @@ class EventReplay {
     const std::size_t entry = static_cast<std::size_t>(c) * topology_.ranks + n;
     return arrivals_.empty() ? few_arrivals_[entry] : arrivals_[entry];
   }
+  // What a send waits for: where the chunk is made as a sum nothing else brings it.
+  Arrival data(const Send& send) {
+    const Rank n = topology_.links[send.link].src;
+    Arrival last = arrival(send.chunk, n);
+    if (last.send < 0 && std::cmp_less(send.chunk, operands_.size()))
+      for (const Chunk each : operands_[send.chunk])
+        if (const Arrival& came = arrival(each, n); came.send >= 0 && came.us >= last.us) last = came;
+    return last;
+  }
   double end_of(const Job& job) const { return job.start_us + job.us; }
 
   void run_step(int s) {
     const int first = static_cast<int>(sends_.size());
     for (const Send& send : schedule_.steps[s].sends) {
-      const Arrival& data = arrival(send.chunk, topology_.links[send.link].src);
+      const Arrival data = this->data(send);
       sends_.push_back(
           {.times = {.step = s, .send = send, .begin_us = std::numeric_limits<double>::max(), .left_us = -1},
            .ready_us = data.us,
@@ -192,6 +203,7 @@ class EventReplay {
   const Topology& topology_;
   const double chunk_bytes_;
   const bool keeps_all_;
+  const std::vector<std::vector<Chunk>> operands_;  // by chunk, of what is a sum of others
   double last_us_ = 0;
   std::vector<std::vector<int>> limits_of_ = {};  // by link
   std::vector<Sent> sends_ = {};
@@ -218,9 +230,24 @@ std::optional<double> event_us(const Schedule& schedule, const Topology& topolog
   return replay.us();
 }
 
+EventTimes event_times(const Point& point, const Topology& topology, double block_bytes) {
+  EventReplay replay(point.schedule, topology, block_bytes / point.cost.chunks, true,
+                     operands_of(point.collective));
+  replay.run(nullptr);
+  return std::move(replay).times();
+}
+
+std::optional<double> event_us(const Point& point, const Topology& topology, double block_bytes,
+                               const std::atomic<bool>* stop) {
+  EventReplay replay(point.schedule, topology, block_bytes / point.cost.chunks, false,
+                     operands_of(point.collective));
+  if (!replay.run(stop)) return std::nullopt;
+  return replay.us();
+}
+
 std::optional<double> point_us(const Machine& machine, TimeModel model, const Point& point,
                                double block_bytes, const std::atomic<bool>* stop) {
-  return model == TimeModel::Events ? event_us(point.schedule, machine, point.cost.chunks, block_bytes, stop)
+  return model == TimeModel::Events ? event_us(point, machine, block_bytes, stop)
                                     : point_us(machine, point, block_bytes, stop);
 }
 

@@ -4,6 +4,7 @@
 //   data      a send of step s carries what its rank holds after all arrivals of that chunk of the steps
 //             before s. It begins when the last of these is there: of a copy the one that brings it, of a sum
 //             all that are added to it, so sums are those of the schedule to the bit
+//             (a chunk that is the sum of others waits where it is made for the last of these)
 //   resources a link, and each limit over it, carries one send at a time, for bytes * beta / bandwidth, with
 //             the link's beta. It takes sends in the order of their steps, those of one step as their data
 //             come, of these as the step has them. A send has left when all of its resources have carried it.
@@ -36,6 +37,10 @@ namespace chorale {
 EventTimes event_times(const Schedule&, const Topology&, int chunks_per_block, double block_bytes);
 // EventTimes::us alone, without the rest. Nothing where `stop` (null: never) becomes true before the end.
 std::optional<double> event_us(const Schedule&, const Topology&, int chunks_per_block, double block_bytes,
+                               const std::atomic<bool>* stop = nullptr);
+// The same of a point: chunks of its collective that are sums of others wait for all of these.
+EventTimes event_times(const Point&, const Topology&, double block_bytes);
+std::optional<double> event_us(const Point&, const Topology&, double block_bytes,
                                const std::atomic<bool>* stop = nullptr);
 
 // The time of a point by that model: by steps that of cost/program_time.h. Nothing where `stop` (null: never)

@@ -293,5 +293,25 @@ TEST(EventTimesVerifier, refuses_what_is_earlier) {
   }
 }
 
+// Each rank's part of all vectors, then the sums: rank 0 waits for what comes late over the link 1 -> 0, and
+// its sum leaves 10 us later than those of the others.
+TEST(EventTime, sums_of_chunks_wait_for_all_of_them) {
+  Topology t = test::full(3);
+  Point point{.collective = make_collective("allreduce_in_phases", 3, 3)};
+  point.schedule.steps = {{.rounds = 1}, {.rounds = 1}};
+  for (LinkId l = 0; l < std::ssize(t.links); ++l) {
+    Link& link = t.links[l];
+    link.alpha_us = link.src == 1 && link.dst == 0 ? 11 : 1;
+    link.beta_us_per_byte = 0;
+    point.schedule.steps[0].sends.push_back({.chunk = 3 * link.src + link.dst, .link = l});
+    point.schedule.steps[1].sends.push_back({.chunk = 9 + link.src, .link = l});
+  }
+  point.cost = cost_of(point.schedule, 3);
+  const EventTimes times = event_times(point, t, 1);
+  for (const SendTimes& each : times.sends)
+    EXPECT_DOUBLE_EQ(each.begin_us, each.step == 0 ? 0 : each.send.chunk == 9 ? 11 : 1) << each.send.chunk;
+  EXPECT_EQ(event_us(point, t, 1), times.us);
+}
+
 }  // namespace
 }  // namespace chorale
