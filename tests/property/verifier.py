@@ -18,6 +18,7 @@ import typing
 NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 BY_GATHER = "allreduce_by_gather"
+IN_PHASES = "allreduce_in_phases"
 KINDS = ("frontier", "synthesis", "algorithm")
 STOPS = ("", "time limit", "interrupted", "conflict limit", "memory limit", "size limit", "not expressible", "chunk counts", "effort",
          "refutations not checked")
@@ -181,6 +182,7 @@ class Chunks:
 
     def __init__(self, combining, before_after, places=None, order="agreed"):
         self.combining, self.list, self.places, self.order = combining, before_after, places, order
+        self.sums = {}  # chunks that start, at their one rank, as the sum of others: these, by chunk
 
     def dual(self):
         return Chunks(not self.combining, [(post, pre) for pre, post in self.list], order="free" if self.fixed() is None else self.order)
@@ -256,6 +258,20 @@ def require_root(asked, ranks):
         raise Fault(f"{asked['collective']} has no root {asked['root']}")
 
 
+def first_phase(asked):
+    """What a composed AllReduce does before its Allgather."""
+    return "alltoall" if asked.get("order") == "once" else "reducescatter"
+
+
+def phased_chunks(ranks, pieces):
+    """Piece k of all vectors goes to one rank, and from there their sum to all."""
+    one = [frozenset([n]) for n in range(ranks)]
+    owners = [one[k * ranks // pieces] for k in range(pieces)]
+    chunks = Chunks(False, [(s, owner) for s in one for owner in owners] + [(owner, frozenset(range(ranks))) for owner in owners])
+    chunks.sums = {ranks * pieces + k: [s * pieces + k for s in range(ranks)] for k in range(pieces)}
+    return chunks
+
+
 def named_chunks(name, ranks, pieces, root):
     every = frozenset(range(ranks))
     one = [frozenset([n]) for n in range(ranks)]
@@ -298,9 +314,16 @@ def schedule_faults(machine, chunks, schedule):
     state = [[[0] * (machine.ranks if sums else 1) for _ in range(machine.ranks)] for _ in chunks.list]
     made_of = [[set() for _ in range(machine.ranks)] for _ in chunks.list]  # all sums in what a rank holds, and it itself
     for c, (pre, _) in enumerate(chunks.list):
-        for n in pre:
+        for n in pre if c not in chunks.sums else ():
             state[c][n][n if sums else 0] = 1
             made_of[c][n] = {frozenset([n])}
+
+    def add_up():
+        for c, operands in chunks.sums.items():
+            for n in chunks.list[c][0]:
+                state[c][n][0] = max(state[c][n][0], min(state[each][n][0] for each in operands))
+
+    add_up()
     wanted = [[int(n in pre) for n in range(machine.ranks)] if sums else [1] for pre, _ in chunks.list]
     for s, step in enumerate(schedule, 1):
         load, seen, copies, adds = [0] * len(machine.links), set(), {}, {}
@@ -365,6 +388,7 @@ def schedule_faults(machine, chunks, schedule):
                 faults.append(f"step {s}: a contribution to chunk {c} is counted {max(value)} times at rank {dst}")
         for (c, dst), value in after.items():
             state[c][dst] = value
+        add_up()
     for c, (_, post) in enumerate(chunks.list):
         for n in post:
             if state[c][n] != wanted[c]:
@@ -514,9 +538,9 @@ def trees_show(claim, machine, chunks):
         raise Fault("a limit that counts several sends once has a price")
     cost, paid = costs_and_paid(machine, prices[0])
 
-    def tree(ends):
+    def tree(ends, inwards=chunks.combining):
         name = lambda n: "root" if n in ends else n
-        arcs = [(name(dst), name(src), cost[l]) if chunks.combining else (name(src), name(dst), cost[l])
+        arcs = [(name(dst), name(src), cost[l]) if inwards else (name(src), name(dst), cost[l])
                 for l, (src, dst, _) in enumerate(machine.links)]
         return cheapest_tree({name(n) for n in range(machine.ranks)}, "root", arcs)
 
@@ -529,6 +553,11 @@ def trees_show(claim, machine, chunks):
         return min((sum([trees[r], *(to[other] for other in some if other != r)]) for r in some
                     if NEVER not in [trees[r], *(to[other] for other in some if other != r)]), default=0)
 
+    def at_once(owner):
+        """All contributions to one rank, each by itself, and a tree from there."""
+        copies = Chunks(False, [(frozenset([n]), frozenset([owner])) for n in everybody])
+        return tree({owner}, False) + (least_rounds(prices, machine, copies, None) * paid if paid else 0)
+
     owed = 0
     everybody = set(range(machine.ranks))
     for chunk in set(chunks.list):
@@ -538,7 +567,8 @@ def trees_show(claim, machine, chunks):
         ends = [{d} for d in post if pre | {d} == everybody] if chunks.combining else [pre] if pre | post == everybody else []
         gossips = [gossip(some, backwards) for some, others, backwards in ((post, pre, False), (pre, post, True))
                 if chunks.combining and others == everybody]
-        dearest = max([path, *map(tree, ends), *gossips])
+        once = [min(map(at_once, everybody))] if chunks.combining and chunks.order == "once" and pre == post == everybody else []
+        dearest = max([path, *map(tree, ends), *gossips, *once])
         owed += dearest * chunks.list.count(chunk) if dearest else 0
     return least_ratio(owed, paid)
 
@@ -708,7 +738,7 @@ def verify_claim(claim, machine, asked, kind, truth, verdict, where):
     # Of any chunk count: what one chunk per block shows, every chunk more shows once more.
     pieces = 1 if any_chunks else whole(claim["chunks"], 1)
     steps = None if claim["steps"] is None else whole(claim["steps"])
-    parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
+    parts = (asked["collective"],) + ((first_phase(asked), "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
     if name not in parts:
         verdict.undecided.append(f"{where}: is about {name}")
         return
@@ -869,7 +899,7 @@ def families(result, ranks, space, zero, counts=None):
         yield Family("direct", c, [table(c, asked)], zero)
         if three:
             yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)], zero)
-            yield Family("reduce_scatter+allgather", c * ranks, [table(c, "reducescatter"), table(c, "allgather", BY_GATHER)], zero)
+            yield Family("reduce_scatter+allgather", c * ranks, [table(c, first_phase(result["collective"])), table(c, "allgather", BY_GATHER)], zero)
 
 
 def as_good(p, steps, rounds, chunks):
@@ -1022,6 +1052,10 @@ def verify_point(p, machine, asked, space, kind, verdict):
         if name != "allreduce" or custom or (does["collective"], does.get("chunks", 1)) != (BY_GATHER, pieces):
             raise Fault("does not gather what an allreduce needs")
         chunks = named_chunks(BY_GATHER, machine.ranks, pieces, 0)
+    elif does["collective"] == IN_PHASES:
+        if name != "allreduce" or custom or asked.get("order") != "once" or does.get("chunks", 1) != pieces or part == 1:
+            raise Fault("does not do in phases what an allreduce needs")
+        chunks = phased_chunks(machine.ranks, pieces)
     else:
         chunks = chunks_of(asked, machine.ranks, pieces)
         if custom:
@@ -1056,7 +1090,11 @@ def verify_point(p, machine, asked, space, kind, verdict):
     if p["steps"] != len(p["schedule"]) or p["rounds"] != sum(whole(step["rounds"], 1) for step in p["schedule"]):
         faults.append("the cost is not that of the schedule")
     faults += schedule_faults(machine, chunks, p["schedule"])
-    if method == "reduce_scatter+allgather" and not faults and not is_composition(machine, p["schedule"], pieces // part, p.get("reduce_scatter_steps")):
+    if method == "reduce_scatter+allgather" and not faults and chunks.sums:
+        border = p.get("reduce_scatter_steps", 0)
+        if any((send[0] in chunks.sums) == (s < border) for s, step in enumerate(p["schedule"]) for send in step["sends"]):
+            faults.append("is no Alltoall followed by an Allgather")
+    elif method == "reduce_scatter+allgather" and not faults and not is_composition(machine, p["schedule"], pieces // part, p.get("reduce_scatter_steps")):
         faults.append("is no ReduceScatter followed by an Allgather")
     return faults
 
