@@ -2,7 +2,7 @@
 """The price of agreement, of fixed orders and of one rounding: AllReduce frontiers of ten machines, in five orders of
 their sums.
 
-    benchmarks/order.py build/release/bin/chorale [--max-chunks C] [--conflicts N] [--seconds S]
+    benchmarks/order.py build/release/bin/chorale [--max-chunks C] [--conflicts N] [--effort N]
 
 A cell is "steps: rounds per chunk" of each point, with * where it is proven; then the fewest rounds per chunk of the
 order over the fewest of the free one. The line below "fixed" reports which tree was fixed.
@@ -30,18 +30,18 @@ def main():
     parser.add_argument("chorale")
     parser.add_argument("--max-chunks", type=int, default=2)
     parser.add_argument("--conflicts", type=int, default=20000)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--effort", type=int, default=1000, help="the same on every machine, however busy")
     options = parser.parse_args()
     commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     print(f"{os.cpu_count()} hardware threads; commit {commit.stdout.strip()}")
-    print(f"AllReduce, --max-chunks {options.max_chunks} --conflicts {options.conflicts} --time-limit {options.seconds}s; "
+    print(f"AllReduce, --max-chunks {options.max_chunks} --conflicts {options.conflicts} --effort {options.effort}; "
           "steps: rounds per chunk, * proven")
     for machine in MACHINES:
         free = None
         for order, words in ORDERS:
             with tempfile.NamedTemporaryFile(suffix=".json") as file:
                 done = subprocess.run([options.chorale, "frontier", *machine.split(), "allreduce", *words, "--max-chunks", str(options.max_chunks),
-                                       "--conflicts", str(options.conflicts), "--time-limit", f"{options.seconds}s", "-q", "--json", file.name],
+                                       "--conflicts", str(options.conflicts), "--effort", str(options.effort), "-q", "--json", file.name],
                                       check=False)
                 if done.returncode not in (0, 3):
                     raise SystemExit(f"{machine}, {order}: exit code {done.returncode}")

@@ -299,6 +299,23 @@ TEST(SearchSynthesis, FindsTheFewestStepsOfASum) {
   EXPECT_EQ(check_result(two.result, "", {}).faults, std::vector<Fault>{});
 }
 
+// Whole vectors of 2 chunks are gathered in 2 steps of 3 rounds; 4 chunks go to the ranks that add them up in
+// 2 steps of 2 rounds, and as many bring their sums to all; of 8 the bound is 7 rounds.
+TEST(SearchSynthesis, FindsSumsThatAreMadeAtOnce) {
+  Collective once = make_collective("allreduce", 4, 1);
+  once.order = parse_sum_order("once", 4, "here");
+  const auto answer = [&](const SynthesisQuestion& question) {
+    SynthesisResult found = search_synthesis(named_topology("ring:4"), once, question, {});
+    EXPECT_EQ(check_result(found.result, "", {}).faults, std::vector<Fault>{});
+    return found;
+  };
+  for (const SynthesisQuestion& question : {SynthesisQuestion{.chunks = 2, .steps = 2, .rounds = 3},
+                                            {.chunks = 4, .steps = 4, .rounds = 4},
+                                            {.chunks = 8, .rounds = 7}})
+    EXPECT_EQ(answer(question).verdict, Verdict::Sat) << question.chunks;
+  EXPECT_EQ(answer({.chunks = 8, .rounds = 6}).verdict, Verdict::Unsat);
+}
+
 TEST(SearchSynthesis, AnswersEveryKindOfBudget) {
   EXPECT_EQ(ask("dgx1", "allgather", {.chunks = 6, .steps = 3, .rounds = 7}).verdict, Verdict::Sat);
   EXPECT_EQ(ask("dgx1", "allgather", {.chunks = 6, .steps = 2, .rounds = 7}).verdict, Verdict::Unsat);
