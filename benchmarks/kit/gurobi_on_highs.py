@@ -1,10 +1,13 @@
 """A module `gurobipy` over HiGHS (PyPI highspy), of as much as programs need that state a linear or mixed integer
-program by variables, sums, comparisons, and the largest or the smallest of 0-1 variables.
+program by variables, sums, comparisons, the largest or the smallest of 0-1 variables, and rows that a 0-1 variable
+turns on or off.
 
 install() puts it into sys.modules; a program that imports gurobipy then gets it. Where two parameters mean the same
-in both solvers they are passed on (MIPGap, TimeLimit, SolutionLimit); all others are kept and ignored.
+in both solvers they are passed on (MIPGap, TimeLimit, SolutionLimit); all others are kept and ignored. A program that
+sets a TimeLimit of its own gets no more than that of install().
 """
 
+import itertools
 import math
 import sys
 import time
@@ -13,6 +16,7 @@ import types
 import highspy
 
 OPTIMAL, INFEASIBLE, TIME_LIMIT, SOLUTION_LIMIT = 2, 3, 9, 10  # as Gurobi numbers them
+FREED = 2e7  # what a row that is turned off may be off by, at least
 PARAMETERS = {"mip_rel_gap": "MIPGap", "time_limit": "TimeLimit", "mip_max_improving_sols": "SolutionLimit"}
 
 
@@ -38,6 +42,9 @@ class LinExpr:
 
     def __sub__(self, other):
         return LinExpr().add(self).add(other, -1.0)
+
+    def __neg__(self):
+        return LinExpr().add(self, -1.0)
 
     def __rsub__(self, other):
         return LinExpr().add(other).add(self, -1.0)
@@ -66,6 +73,10 @@ class Var(LinExpr):
         self.index, self.varName = index, name  # x is there once there is a solution
         self.terms[index] = 1.0
 
+    @property
+    def Xn(self):
+        return self.X
+
 
 class Extreme:
     """The largest (sign 1) or smallest (-1) of `parts`: of 0-1 variables, or of one variable and a number."""
@@ -79,6 +90,8 @@ class Extreme:
 
 
 class Model:
+    most_seconds = math.inf
+
     def __init__(self, name=""):
         self.name, self.variables, self.bounds, self.rows = name, [], [], []
         self.Params, self.Status, self.SolCount = types.SimpleNamespace(), None, 0
@@ -95,6 +108,24 @@ class Model:
         self.bounds.append((lb, 1.0 if vtype == "B" else ub, vtype != "C"))
         self.variables.append(Var(len(self.variables), name))
         return self.variables[-1]
+
+    def addVars(self, *counts, name="", **of_each):
+        return {at: self.addVar(name=f"{name}{list(at)}", **of_each) for at in itertools.product(*map(range, counts))}
+
+    def addGenConstrIndicator(self, switch, on, row):
+        """The row holds where the variable is `on`."""
+        sums, low, high = row
+        free = (1 - switch if on else switch) * FREED
+        if low > -math.inf:
+            self.rows.append((sums + free, low, math.inf))
+        if high < math.inf:
+            self.rows.append((sums - free, -math.inf, high))
+
+    def write(self, _):
+        pass
+
+    def computeIIS(self):
+        pass
 
     def addConstr(self, row, name=""):
         if isinstance(row, bool):
@@ -124,8 +155,10 @@ class Model:
         self.rows.append((result - variable + (above - 1) * (number - low), -math.inf, 0.0))
         self.rows.append((result - number - above * (high - number), -math.inf, 0.0))
 
-    def setObjective(self, objective):
-        self.objective = objective
+    addLConstr = addConstr
+
+    def setObjective(self, objective, sense=1):
+        self.objective = objective * sense
 
     def getVars(self):
         return self.variables
@@ -137,6 +170,7 @@ class Model:
         for option, name in PARAMETERS.items():
             if name in given:
                 solver.setOptionValue(option, type(solver.getOptionValue(option)[1])(given[name]))
+        solver.setOptionValue("time_limit", min(solver.getOptionValue("time_limit")[1], self.most_seconds))
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = columns, len(self.rows)
         program.col_cost_ = [self.objective.terms.get(i, 0.0) for i in range(columns)]
@@ -165,17 +199,24 @@ class Model:
         known = highspy.HighsModelStatus
         self.SolCount = int(solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible)
         numbers = {known.kOptimal: OPTIMAL, known.kInfeasible: INFEASIBLE, known.kSolutionLimit: SOLUTION_LIMIT}
-        self.Status = numbers.get(status, TIME_LIMIT)
+        self.Status = self.status = numbers.get(status, TIME_LIMIT)
         if self.SolCount:
             for variable, each in zip(self.variables, solver.getSolution().col_value):
                 variable.x = variable.X = each
 
 
-def install():
+def unsupported(*_):
+    raise NotImplementedError("abs_, and_")
+
+
+def install(most_seconds=math.inf):
+    Model.most_seconds = most_seconds
     module = types.ModuleType("gurobipy")
+    module.abs_ = module.and_ = unsupported
+    module.quicksum = lambda terms: sum(terms, LinExpr())
     module.Model, module.LinExpr = Model, LinExpr
     module.max_ = lambda parts: Extreme(1, parts)
     module.min_ = lambda parts: Extreme(-1, parts)
-    module.GRB = types.SimpleNamespace(CONTINUOUS="C", BINARY="B", INTEGER="I", INFINITY=math.inf, OPTIMAL=OPTIMAL,
+    module.GRB = types.SimpleNamespace(CONTINUOUS="C", BINARY="B", INTEGER="I", MINIMIZE=1, MAXIMIZE=-1, INFINITY=math.inf, OPTIMAL=OPTIMAL,
                                        INFEASIBLE=INFEASIBLE, TIME_LIMIT=TIME_LIMIT, SOLUTION_LIMIT=SOLUTION_LIMIT)
     sys.modules["gurobipy"] = module

@@ -31,6 +31,7 @@ NOT_RUN = {
     "LD_PRELOAD=": "the program is the reader's; tests/preload and tests/nccl have one",
     "-m mpi4py.futures": "wants a cluster; tests/python/build.py has two ranks",
     "benchmarks/gpu.sh": "wants a GPU",
+    "benchmarks/peers.py": "wants a checkout of the peer",
     "benchmarks/fuzz.py": "wants clang, and hours",
     "$ for plan in tests/data": "tests/codegen/read_mscclpp_plan_test.cpp holds what it prints",
 }
