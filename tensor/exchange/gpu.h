@@ -363,7 +363,7 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
   template <typename T>
   void take_along(T* to, const T* from, const std::int32_t* numbers, const AlongSides& s,
                   std::int64_t count) {
-    launch(take_kernel<T>, blocks(s.outer * count * s.inner, 256), 256, to, from, numbers, s, count);
+    launch(take_kernel<T>, blocks(s.outer * count * s.inner, 256), 256, to, from, numbers, s, Divisor(count));
   }
   template <typename... Loops>
   void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {

@@ -168,8 +168,7 @@ __global__ void top_kernel(std::int32_t* to, const A* from, AlongSides s, std::i
   });
 }
 template <typename T>
-__global__ void take_kernel(T* to, const T* from, const std::int32_t* numbers, AlongSides s,
-                            std::int64_t count) {
+__global__ void take_kernel(T* to, const T* from, const std::int32_t* numbers, AlongSides s, Divisor count) {
   each_of_grid(s.outer * count * s.inner,
                [&](std::int64_t e) { to[e] = taken_along(from, numbers, s, count, e); });
 }
@@ -247,10 +246,10 @@ __global__ void __launch_bounds__(256)
     convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,
                        std::int64_t out_height, std::int64_t out_width) {
   using R = Real<T>;
+  const Divisor width = out_width, height = out_height, outputs = s.outputs;
   each_of_grid(count, [&](std::int64_t e) {
-    const std::int64_t j = e % out_width, i = e / out_width % out_height,
-                       o = e / (out_width * out_height) % s.outputs,
-                       n = e / (out_width * out_height * s.outputs);
+    const std::int64_t row = e / width, image = row / height;
+    const std::int64_t j = e % width, i = row % height, o = image % outputs, n = image / outputs;
     R sum = R(0);
     for (std::int64_t ch = 0; ch < s.channels; ++ch)
       for (std::int64_t y = 0; y < s.kernel_height; ++y)

@@ -15,15 +15,14 @@ namespace chorale {
 
 // A tensor as `outer` times `side` times `inner` elements, reduced along the middle.
 struct AlongSides {
-  std::int64_t outer = 1, side = 1, inner = 1;
+  std::int64_t outer = 1;
+  Divisor side, inner;
 
   AlongSides() = default;
-  AlongSides(const Share& share, int dim) {
-    const Sides& own = share.own();
-    for (std::size_t d = 0; d < own.size(); ++d)
-      (d < static_cast<std::size_t>(dim)    ? outer
-       : d == static_cast<std::size_t>(dim) ? side
-                                            : inner) *= own[d];
+  AlongSides(const Share& share, int dim)
+      : side(share.side(static_cast<std::size_t>(dim))),
+        inner(product(share.own(), static_cast<std::size_t>(dim) + 1)) {
+    for (int d = 0; d < dim; ++d) outer *= share.side(static_cast<std::size_t>(d));
   }
 };
 
@@ -35,7 +34,7 @@ CHORALE_DEVICE inline bool is_larger(double a, std::int64_t at_a, double b, std:
 // Element e of TakeAlong, of `count` numbers along the middle.
 template <typename T>
 CHORALE_DEVICE T taken_along(const T* from, const std::int32_t* numbers, const AlongSides& s,
-                             std::int64_t count, std::int64_t e) {
+                             const Divisor& count, std::int64_t e) {
   const std::int64_t k = numbers[e];
   return k >= 0 && k < s.side ? from[(e / s.inner / count * s.side + k) * s.inner + e % s.inner]
                               : rounded_to<T>(0.0f);

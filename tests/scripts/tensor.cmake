@@ -25,5 +25,5 @@ add_test(NAME tensor.workloads_nvcc COMMAND Python3::Interpreter ${PROJECT_SOURC
                                              --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
 # And the machine code of those with halves, rows and products beside communication, where it can be read.
 add_test(NAME tensor.workloads_sass COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/compile_workloads.py adam self_attention
-                                            rms_norm self_attention_beside --sass --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
+                                            rms_norm self_attention_beside moe_top2 --sass --architectures sm_90 --chorale $<TARGET_FILE:chorale>)
 set_tests_properties(tensor.workloads_nvcc tensor.workloads_sass PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 2)
