@@ -3,6 +3,7 @@
 // one line each.
 #include "cli/outcome.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -25,6 +26,10 @@ void print(const std::string& text, std::FILE* to) {
 
 }  // namespace
 
+int exit_code_of(Stopped stopped) {
+  return stopped == Stopped::No ? kFound : stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
+}
+
 void deliver(const std::string& path, std::string contents, Outcome& outcome) {
   if (path == kStandardOutput) {
     outcome.document = std::move(contents);
@@ -37,6 +42,13 @@ void deliver(const std::string& path, std::string contents, Outcome& outcome) {
 Outcome reported(const Report& report, const std::string& html) {
   Outcome outcome{.text = text_of(report), .notes = report.notes};
   if (!html.empty()) deliver(html, to_page(report), outcome);
+  return outcome;
+}
+
+Outcome reported(Report report, Stopped stopped, const std::string& cut, const std::string& html) {
+  if (stopped != Stopped::No) report.sentences.push_back(fmt::format("{} ({})", cut, name_of(stopped)));
+  Outcome outcome = reported(report, html);
+  outcome.exit_code = exit_code_of(stopped);
   return outcome;
 }
 

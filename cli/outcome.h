@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/frontier.h"
 #include "ir/report.h"
 
 namespace chorale {
@@ -19,6 +20,10 @@ inline constexpr int kRightOnlyIf = 4;    // chorale program: right only under t
 inline constexpr int kImpossible = 20;    // proven
 inline constexpr int kHungUp = 129;       // SIGHUP: the terminal is gone
 inline constexpr int kInterrupted = 130;  // Ctrl-C, SIGTERM
+
+// 0 if nothing has stopped it, 130 if it was interrupted, else 3. After SIGHUP the supervisor makes 129 of
+// 130.
+int exit_code_of(Stopped);
 
 struct Outcome {
   int exit_code = kFound;
@@ -38,6 +43,9 @@ void deliver(const std::string& path, std::string contents, Outcome&);
 
 // A report as text, and as a page where `html` names a file.
 Outcome reported(const Report&, const std::string& html = "");
+// The same of work that a limit may have cut: "not all was run (time limit)" is then its last sentence, and
+// the exit code that of the limit.
+Outcome reported(Report, Stopped, const std::string& cut, const std::string& html = "");
 
 // Files in a folder.
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome&);

@@ -251,9 +251,8 @@ bool is_whole(const Ranking& ranking) {
 
 // Writes the ranking and describes it. `stopped`: why it is incomplete, if it is.
 Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
-  Outcome outcome = reported(report_of(ranking, command.explain), "");
-  if (stopped != Stopped::No) outcome.text += "cut short (" + name_of(stopped) + ")\n";
-  outcome.exit_code = stopped == Stopped::No && !is_whole(ranking) ? kUndecided : exit_code_of(stopped);
+  Outcome outcome = reported(report_of(ranking, command.explain), stopped, "cut short");
+  if (stopped == Stopped::No && !is_whole(ranking)) outcome.exit_code = kUndecided;
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
   if (!command.emit.empty() && !ranking.best.empty()) {

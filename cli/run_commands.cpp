@@ -84,12 +84,10 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                           options),
                       std::back_inserter(rows));
     points.resize(rows.size(), i);
-    supervisor.publish([report, rows, points](Stopped stopped) -> Outcome {
+    supervisor.publish([&command, report, rows, points](Stopped stopped) {
       Report known = report(rows, points);
-      known.sentences = {"not all was run (" + name_of(stopped) + ")"};
-      Outcome outcome = reported(known);
-      outcome.exit_code = exit_code_of(stopped);
-      return outcome;
+      known.sentences.clear();
+      return reported(known, stopped, "not all was run", command.html);
     });
   }
   // All ranks have the rows of all, so all end with one exit code; one prints.
@@ -208,12 +206,9 @@ void add_estimate(const ProgramCommand& command, const LoweredProgram& program, 
 }
 
 // What is known so far.
-void publish(Supervisor& supervisor, const Report& report) {
-  supervisor.publish([report](Stopped stopped) -> Outcome {
-    Outcome outcome = reported(report);
-    outcome.exit_code = exit_code_of(stopped);
-    outcome.text += "not all was done (" + name_of(stopped) + ")\n";
-    return outcome;
+void publish(Supervisor& supervisor, const ProgramCommand& command, const Report& report) {
+  supervisor.publish([&command, report](Stopped stopped) {
+    return reported(report, stopped, "not all was done", command.html);
   });
 }
 
@@ -244,7 +239,7 @@ int examine(const ProgramCommand& command, const LoweredProgram& program, const 
     add_estimate(command, program, mode, report);
     return kFound;
   }
-  publish(supervisor, report);
+  publish(supervisor, command, report);
   try {
     const std::vector<RunRow> rows = program.run(options, in_place, command.queue_depth);
     const Report its = report_of(rows, shape.collective, mode);
@@ -272,7 +267,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     require_sums_of_halves(command.options, shape.collective);
   const RunOptions options = by_messages(command.options, shape.collective);
   Report report{.title = shape.name, .tables = {{.title = summary(shape)}}};
-  publish(supervisor, report);
+  publish(supervisor, command, report);
   int code = kFound;
   for (const bool in_place : {false, true})
     if (code == kFound && (in_place ? shape.in_place : shape.out_of_place))
@@ -333,9 +328,7 @@ namespace {
 // The same text at the end and where a limit ends the command, with what there is by then.
 Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
                  Stopped stopped) {
-  Outcome outcome = reported(report_of(result, answer), command.html);
-  outcome.exit_code = exit_code_of(stopped);
-  if (stopped != Stopped::No) outcome.text += "not all was simulated (" + name_of(stopped) + ")\n";
+  Outcome outcome = reported(report_of(result, answer), stopped, "not all was simulated", command.html);
   if (!command.json.empty()) deliver(command.json, to_json(result, answer), outcome);
   return outcome;
 }

@@ -403,10 +403,6 @@ void Supervisor::end() {
   _exit(named_signal(code));
 }
 
-int exit_code_of(Stopped stopped) {
-  return stopped == Stopped::No ? kFound : stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
-}
-
 // The environment that launchers of MPI programs give to their processes.
 
 bool started_by_mpirun() {

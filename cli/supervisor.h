@@ -145,10 +145,6 @@ class Supervisor {
 // Nine tenths of the machine's memory, or of what a cgroup limits this process to, in bytes.
 std::int64_t most_of_the_machine();
 
-// 0 if nothing has stopped it, 130 if it was interrupted, else 3. After SIGHUP the supervisor makes 129 of
-// 130.
-int exit_code_of(Stopped);
-
 // The launcher of this process, if it is one of several.
 
 // Whether this process was started by mpirun; and whether it is the one that prints.

@@ -275,6 +275,10 @@ for command in (["frontier", "dgx1:8", "allgather"], ["frontier", "dgx-a100:8", 
 # What runs is limited as a whole; how long a rank waits for another is a time of its own.
 ends("run", "ring.json", "--iterations", "1000000", "--time-limit", "300ms", limit=0.3)
 ends("run", "ring.json", "--iterations", "1000000", "--wait", "300ms", "--time-limit", "1", limit=1)
+# The page of what was cut says so, as the text does.
+run_chorale("emit", "ring.json", "--target", "json", "-o", "lowered")
+out, _ = ends("program", str(next((work / "lowered").iterdir())), "--sizes", "64K", "--iterations", "1000000", "--time-limit", "1", "--html", "cut.html", limit=1)
+assert all("not all was done (time limit)" in said for said in (out, (work / "cut.html").read_text())), out
 # Without conflicts no formula is made that only a solver with some could answer: these took minutes.
 # Nothing is proven by that.
 ends("frontier", "dgx1", "allreduce", "--min-chunks", "15", "--max-chunks", "16", "--conflicts", "0", "--time-limit", "5m", "--json", "none.json")
