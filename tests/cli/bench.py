@@ -38,7 +38,9 @@ for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.js
             assert abs(half["busbw_gbs"] - factor * half["algbw_gbs"]) < 1e-9, row
 # Every point of a frontier, and one half alone.
 text = bench(4, "allreduce", "f.json", "mpi", "--all-points", "--out-of-place-only", "-b", "4K", "-e", "4K", "-n", "1", "-w", "0",
-             "--json", "rows.json").stdout
+             "--json", "rows.json", "--html", "rows.html").stdout
+page = (work / "rows.html").read_text()
+assert "allreduce, 4 ranks as processes; times are medians of 1" in page and "busbw (GB/s)" in page and "Out of bounds values : 0 OK" in page, page[-3000:]
 points = [p for p, each in enumerate(json.loads((work / "f.json").read_text())["points"]) if each["on_frontier"]]
 rows = json.loads((work / "rows.json").read_text())["rows"]
 assert len(points) > 1 and [row["point"] for row in rows] == [*points, None], rows
