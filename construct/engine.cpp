@@ -37,6 +37,7 @@ constexpr double kMaxSendsComposed = 1e5;  // sends: composing examines each of 
 // Chunks of what all want, for few steps: as many as ranks where each adds up a part, and of a copy about.
 constexpr int kChunksOfFewSteps = 32;
 constexpr double kMaxSendsFewSteps = 2e4;
+constexpr long long kWorkFactorOfFewSteps = 4;  // of the level's: 5 % over what six times as much finds
 constexpr double kHopedPartOfFractions =
     0.99;  // of the rounds of fractions: these are not the best that there are
 constexpr double kMaxRoundsRatioRepeated =
@@ -191,7 +192,18 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Regular, InNetwork, Disjoint, United, Packed, Exact, ComposedQuickly, Composed };
+  enum class How {
+    Quick,
+    Regular,
+    InNetwork,
+    Disjoint,
+    United,
+    Packed,
+    FewSteps,
+    Exact,
+    ComposedQuickly,
+    Composed
+  };
   // One construction of one chunk count: the unit of advance().
   struct Attempt {
     How how = How::Quick;
@@ -204,6 +216,7 @@ class Construction::Engine {
   // of depth. With more work (a later level) the same count may be packed better, and is packed again.
   using Key = std::tuple<How, int, int, long long, double, double, long long>;
   Key key(const Attempt& attempt) const {
+    if (attempt.how == How::FewSteps) return {attempt.how, attempt.chunks, 0, 0, 0, 0, budget_};
     if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0, 0};
     const Packer& packer = packers_[attempt.packer];
     return {attempt.how,     attempt.chunks, attempt.packer, fewest_rounds(attempt.chunks, attempt.slack),
@@ -345,9 +358,14 @@ class Construction::Engine {
       add(How::United, {}, level().times, level().most_exact);
       std::ranges::rotate(attempts_, attempts_.begin() + others);
     }
-    if (level_ == std::max(first_level_, kLevelOfFewSteps)) {
-      const int divided = one_.combining ? one_.ranks : kChunksOfFewSteps;
-      add(How::Exact, is_one_class() ? std::vector{1, 2, divided} : std::vector{1, 2}, {}, kMaxSendsFewSteps);
+    const bool is_late = level_ == std::max(first_level_, kLevelOfFewSteps);
+    if (is_one_class() && (level_ == first_level_ || is_late)) {
+      const int divided = std::max(one_.combining ? one_.ranks : kChunksOfFewSteps, question_.min_chunks);
+      if (divided <= most_asked(kMaxChunksPerBlock) && divided * sends_ <= kMaxSendsFewSteps)
+        attempts_.push_back({.how = How::FewSteps, .chunks = divided});
+    }
+    if (is_late) {
+      add(How::Exact, {1, 2}, {}, kMaxSendsFewSteps);
       add(How::Composed, counts_of_ranks({1, 2, 4}), {}, kMaxSendsComposed);
     }
     const std::size_t packed = attempts_.size();
@@ -419,8 +437,16 @@ class Construction::Engine {
   const Level& level() const { return levels()[level_]; }
 
   // By How: the generator of attempts that have one alone.
-  static constexpr const char* kGenerators[] = {"",        "", "in_network",  "disjoint_trees", "tree_union",
-                                                "packing", "", "composition", "composition"};
+  static constexpr const char* kGenerators[] = {"",
+                                                "",
+                                                "in_network",
+                                                "disjoint_trees",
+                                                "tree_union",
+                                                "packing",
+                                                "timed_packing",
+                                                "",
+                                                "composition",
+                                                "composition"};
 
   void run(const Attempt& attempt) {
     const std::string generator = kGenerators[static_cast<int>(attempt.how)];
@@ -446,6 +472,8 @@ class Construction::Engine {
         return pack_by(generator_named(generator), attempt.chunks);
       case How::Packed:
         return pack(packers_[attempt.packer], attempt.chunks, attempt.slack);
+      case How::FewSteps:
+        return take(grown_incumbents(topology, whole, stop, extra, without, kWorkFactorOfFewSteps * budget_));
       case How::Exact:
         take(incumbents(topology, whole, stop, extra, without));
         take(grown_incumbents(topology, whole, stop, extra, without));

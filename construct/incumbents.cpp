@@ -107,7 +107,7 @@ std::span<const Generator> generators() {
        [](Question q) { return product_alltoall(q.topology, q.collective, q.stop); }},
       {"timed_packing", "trees and paths in few steps, at prices of links in steps", Needs::Anything,
        kSymmetric | kWithTime,
-       [](Question q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop); }},
+       [](Question q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop, q.work); }},
       {"disjoint_trees", "trees that fill links", Needs::Copies, kByEngine, nullptr,
        [](const TreesQuestion& q) {
          return disjoint_trees(q.network, q.classes, q.chunks, q.rounds, q.effort);
@@ -226,12 +226,12 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
 class Portfolio {
  public:
   void ask(const SolvedQuestion& solved, unsigned when, const std::string& without,
-           const std::atomic<bool>* stop, const std::function<int()>& bound) {
+           const std::atomic<bool>* stop, const std::function<int()>& bound, long long work = kTimedWork) {
     WorkBudget effort(kEffort, stop);
     for (const Generator& each : generators())
       if (suits(each, solved.collective, when, without) && (!(when & kTransitive) || schedules_.empty()))
-        add(each.name,
-            each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_, bound}));
+        add(each.name, each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_,
+                                  bound, work}));
   }
 
   std::vector<Point> points(const SolvedQuestion& solved, const Collective& asked) && {
@@ -312,7 +312,8 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
-                                    const std::atomic<bool>* stop, int extra, const std::string& without) {
+                                    const std::atomic<bool>* stop, int extra, const std::string& without,
+                                    long long work) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
@@ -320,7 +321,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const auto bound = [&] { return bounds.fewest_rounds().rounds; };
   const SolvedQuestion copies(topology, collective);
   Portfolio found;
-  found.ask(copies, kWithTime, without, stop, bound);
+  found.ask(copies, kWithTime, without, stop, bound, work);
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 

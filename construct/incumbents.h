@@ -11,6 +11,7 @@
 #include "bounds/lower_bounds.h"
 #include "construct/engine/network.h"
 #include "construct/engine/packing.h"
+#include "construct/engine/timed_packing.h"
 #include "construct/engine/work_budget.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -28,6 +29,7 @@ struct GeneratorQuestion {
   const std::atomic<bool>* stop = nullptr;
   const std::vector<Schedule>& known;  // made by those before it, where that is asked for
   std::function<int()> bound = {};     // on rounds, likewise
+  long long work = kTimedWork;         // of packing in steps
 };
 // What one of trees is asked, which the engine puts into steps.
 struct TreesQuestion {
@@ -92,9 +94,9 @@ std::vector<Point> regular_incumbents(const Topology&, const Collective&,
 //   paths at the rate of the tightest cut (construct/exact/tree_growth.h);
 // - of all, where that leaves something to be found: trees and paths on the time-expanded machine
 //   (construct/engine/timed_packing.h).
-// None on machines on which it is not quick, or when stopped. Otherwise as above.
+// None on machines on which it is not quick, or when stopped. The latter takes the work. Otherwise as above.
 std::vector<Point> grown_incumbents(const Topology&, const Collective&,
                                     const std::atomic<bool>* stop = nullptr, int extra = kAnyRounds,
-                                    const std::string& without = {});
+                                    const std::string& without = {}, long long work = kTimedWork);
 
 }  // namespace chorale

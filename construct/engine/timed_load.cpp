@@ -1,3 +1,4 @@
+// Smooth weights are relative to the fullest bin of a step: all are computed anew only where that changes.
 // Negotiated bases rise by the share of the capacity that is over, so that narrow links and wide ones count
 // alike. Rounds move between steps since the first and last steps of some machines carry less than those
 // between.
@@ -5,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -13,12 +15,9 @@ namespace {
 
 constexpr double kHistory = 0.3;
 constexpr double kMinPressure = 0.5, kPressureFactor = 1.15, kMaxPressure = 1e6;
-// Below it a weight has lost its digits and is computed from the load; so has a sum that fell by so much.
-constexpr double kLeastWeight = 1e-200;
-constexpr double kFloor = 1e-12;  // of the steepest price
-constexpr double kLeastStays = 1e-4, kMostSum = 1e100;
-constexpr int kMostSweeps = 3;       // of the improvement of a tree
-constexpr double kLeastGain = 1e-9;  // of a price
+constexpr double kLeastPrice = 1e-7;  // smooth: what is free is not wasted, and a tree ends
+constexpr int kMostSweeps = 2;        // of the improvement of a tree
+constexpr double kLeastGain = 1e-9;   // of a price
 
 }  // namespace
 
@@ -39,31 +38,42 @@ void TimedLoad::add(const TimedSends& sends, int by) {
   for (const auto& [step, link, reduce] : sends)
     for (int i = first_[link]; i < first_[link + 1]; ++i) {
       const auto& [bin, weight] = shares_[i];
+      const double before = rounds_of(step, bin);
       slots_[at(step, bin)].load += by * weight;
-      if (sharpness_ > 0) weigh(step, bin, by * weight);
+      if (sharpness_ > 0) weigh(step, bin);
       reprice(step, bin);
+      rescaled_[step] |= std::max(before, rounds_of(step, bin)) >= scale_[step];
     }
+  if (sharpness_ == 0) return;
+  for (int s = 0; s < steps_; ++s)
+    if (std::exchange(rescaled_[s], false) && std::max(fullest(s), floor_) != scale_[s]) weigh(s);
 }
 
-// A send multiplies the weight of its bin by exp(sharpness / capacity), so a price is renewed without an
-// exponential. Digits are lost where weights fall far; then bin, or step, is computed from its load again.
-void TimedLoad::weigh(int step, int bin, int more) {
+double TimedLoad::weight(int step, int bin) const {
+  return std::exp(sharpness_ * (rounds_of(step, bin) / scale_[step] - 1));
+}
+
+void TimedLoad::weigh(int step, int bin) {
   Slot& slot = slots_[at(step, bin)];
-  const double before = slot.weight;
-  slot.weight *= more == 1 ? growth_[bin] : more == -1 ? 1 / growth_[bin] : std::pow(growth_[bin], more);
-  if (!(slot.weight > kLeastWeight))
-    slot.weight = std::exp(sharpness_ * (rounds_of(step, bin) - peak_[step]));
-  sum_[step] += slot.weight - before;
-  if (sum_[step] < kLeastStays / factor_[step] || sum_[step] > kMostSum)
-    weigh(step);
-  else
-    factor_[step] = 1 / sum_[step];
+  sum_[step] -= slot.weight;
+  slot.weight = weight(step, bin);
+  sum_[step] += slot.weight;
+  factor_[step] = 1 / sum_[step];
 }
 
 double TimedLoad::price(const TimedSends& sends) const {
   double sum = 0;
   for (const TimedSend& send : sends) sum += price(send.link, send.step);
   return sum;
+}
+
+const std::vector<double>& TimedLoad::prices(int step) const {
+  if (stale_[step]) {
+    priced_[step].resize(first_.size() - 1);
+    for (LinkId l = 0; l < std::ssize(priced_[step]); ++l) priced_[step][l] = price(l, step);
+    stale_[step] = false;
+  }
+  return priced_[step];
 }
 
 std::vector<int> TimedLoad::rounds() const {
@@ -79,42 +89,54 @@ std::vector<int> TimedLoad::rounds() const {
   return rounds;
 }
 
-void TimedLoad::price_smoothly(double sharpness) {
+double TimedLoad::fractional_rounds() const {
+  double sum = 0;
+  for (int s = 0; s < steps_; ++s) sum += fullest(s);
+  return sum;
+}
+
+void TimedLoad::price_smoothly(double sharpness, double floor) {
   sharpness_ = sharpness;
-  growth_.clear();
-  slope_.clear();
-  for (const long long capacity : orbits_.capacities()) {
-    const double by = sharpness / static_cast<double>(capacity);
-    growth_.push_back(std::exp(by));
-    slope_.push_back(std::expm1(by) / sharpness);
-  }
-  floor_ = slope_.empty() ? 0 : kFloor * std::ranges::max(slope_);
-  peak_.assign(steps_, 0);
-  sum_.assign(steps_, 0);
+  floor_ = floor;
+  least_ = kLeastPrice;
   for (int s = 0; s < steps_; ++s) weigh(s);
 }
 
-// All bins of a step from their loads, relative to the fullest, so that no exponential overflows.
+double TimedLoad::fullest(int step) const {
+  double most = 0;
+  for (int b = 0; b < bins(); ++b) most = std::max(most, rounds_of(step, b));
+  return most;
+}
+
+// All bins of a step, relative to the fullest or the floor. A step that carries nothing costs as much as one
+// with a single full bin, unless the floor opens it.
 void TimedLoad::weigh(int step) {
-  peak_[step] = 0;
-  sum_[step] = 0;
-  for (int b = 0; b < bins(); ++b) peak_[step] = std::max(peak_[step], rounds_of(step, b));
+  const double peak = fullest(step);
+  scale_[step] = std::max(peak, floor_);
+  const bool empty = scale_[step] == 0;
+  sum_[step] = floor_ > 0 && peak <= floor_ ? 1 : 0;
   for (int b = 0; b < bins(); ++b) {
     Slot& slot = slots_[at(step, b)];
-    slot.weight = std::exp(sharpness_ * (rounds_of(step, b) - peak_[step]));
+    slot.weight = empty ? 1 : weight(step, b);
     sum_[step] += slot.weight;
     reprice(step, b);
   }
+  if (empty) sum_[step] = 1;
   factor_[step] = 1 / sum_[step];
 }
 
 // By capacity, so that a round costs alike on narrow links and wide ones.
 void TimedLoad::negotiate(std::vector<int> rounds) {
   sharpness_ = 0;
-  floor_ = 0;
+  least_ = 0;
   pressure_ = kMinPressure;
   rounds_ = std::move(rounds);
   factor_.assign(steps_, 1);
+  scale_.assign(steps_, 1);
+  sum_.assign(steps_, 1);
+  stale_.assign(steps_, true);
+  rescaled_.assign(steps_, false);
+  priced_.resize(steps_);
   for (int s = 0; s < steps_; ++s)
     for (int b = 0; b < bins(); ++b) {
       Slot& slot = slots_[at(s, b)];
@@ -204,11 +226,6 @@ void TimedLoad::widen(int step, int rounds) {
   }
 }
 
-// cost_ has for each rank and layer the least price at which it may have the chunk by then, which never
-// rises with the layer, since a rank keeps what it has. So an offer stands for all later layers of equal
-// cost, and a rank offers its links from its layer on until it is cheaper to have come later. What the tree
-// has reached costs 0, and the search goes on from there instead of starting anew for each target.
-
 // Links by the rank that they leave, in compressed rows; reversed, by the rank that they enter.
 TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.ranks + 1, 0) {
   for (const Link& link : topology.links) from.push_back(reversed ? link.dst : link.src);
@@ -220,67 +237,16 @@ TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.
     all[next[from[l]]++] = {.link = l, .to = reversed ? topology.links[l].src : topology.links[l].dst};
 }
 
-// The order of equal costs is fixed, so that a tree does not depend on the heap.
-bool TimedTree::Offer::operator<(const Offer& other) const {
-  if (cost != other.cost) return cost > other.cost;
-  return std::pair(layer, rank) > std::pair(other.layer, other.rank);
-}
-
-// Dijkstra over pairs of rank and layer. From a wanted rank the path is read back to where the cost is 0,
-// that is, to the tree; an arrival without a link means that the rank had the chunk a layer before. All ranks
-// of the path are then at cost 0 from their layers on, and the search goes on.
 std::optional<double> TimedTree::grow(const Question& question, const TimedLoad& load, TimedSends& sends) {
   asked_ = &question;
   load_ = &load;
   arcs_ = question.backwards ? &backwards_ : &forwards_;
   layers_ = question.layers;
-  tilt_.clear();
-  for (int layer = 0; layer < layers_; ++layer) tilt_.push_back(1 + question.tilt * layer);
-  const auto places = static_cast<std::size_t>(layers_ + 1) * ranks_;
-  cost_.assign(places, kInfinitePrice);
-  by_.assign(places, {});
-  reached_.assign(ranks_, false);
-  offers_.clear();
+  by_.assign(static_cast<std::size_t>(layers_ + 1) * ranks_, {});
+  cost_.assign(by_.size(), kInfinitePrice);
   entries_.assign(ranks_, {});
-  wanted_.assign(ranks_, false);
-  int missing = 0;
-  for (const Rank n : *question.targets) {
-    missing += wanted_[n] ? 0 : 1;
-    wanted_[n] = true;
-  }
-  const auto reach = [&](Rank n) {
-    missing -= wanted_[n] && !reached_[n] ? 1 : 0;
-    reached_[n] = true;
-  };
-  for (const Rank root : *question.roots) {
-    reach(root);
-    spread(root, 0, lower(root, 0, 0));
-  }
-  while (missing > 0) {
-    if (offers_.empty()) return std::nullopt;
-    std::pop_heap(offers_.begin(), offers_.end());
-    const Offer offer = offers_.back();
-    offers_.pop_back();
-    if (is_stale(offer)) continue;
-    if (reached_[offer.rank] || !wanted_[offer.rank]) {
-      spread(offer.rank, offer.layer, layers_);
-      continue;
-    }
-    path_.clear();
-    Rank next = offer.rank;
-    for (int layer = offer.layer; cost_[at(next, layer)] > 0; --layer) {
-      const Arrival by = by_[at(next, layer)];
-      if (by.link < 0) continue;
-      entries_[next] = {.link = by.link, .layer = layer - 1};
-      path_.push_back({next, layer});
-      next = by.from;
-    }
-    for (const auto& [n, layer] : path_) reach(n);
-    if (missing > 0)
-      for (const auto& [n, layer] : path_) spread(n, layer, lower(n, layer, 0));
-  }
-  prune();
-  if (question.improves && layers_ > 1) improve();
+  const bool is_path = question.targets->size() == 1;
+  if (!(is_path ? find_path(question.targets->front()) : find_tree())) return std::nullopt;
   double sum = 0;
   for (const Entry& entry : entries_)
     if (entry.link >= 0) {
@@ -291,41 +257,86 @@ std::optional<double> TimedTree::grow(const Question& question, const TimedLoad&
   return sum;
 }
 
+// Layer by layer. The ranks that are the most expensive to reach are joined first, each from where its path
+// meets the tree.
+bool TimedTree::find_tree() {
+  priced_.clear();
+  for (int layer = 0; layer < layers_; ++layer) priced_.push_back(load_->prices(step(layer)).data());
+  in_tree_.assign(ranks_, false);
+  wanted_.assign(ranks_, false);
+  for (const Rank root : *asked_->roots) {
+    in_tree_[root] = true;
+    cost_[at(root, 0)] = 0;
+  }
+  for (int layer = 0; layer < layers_; ++layer) {
+    for (Rank n = 0; n < ranks_; ++n) cost_[at(n, layer + 1)] = cost_[at(n, layer)];
+    for (Rank n = 0; n < ranks_; ++n) {
+      if (cost_[at(n, layer)] == kInfinitePrice) continue;
+      for (int r = arcs_->first[n]; r < arcs_->first[n + 1]; ++r) {
+        const auto [link, to] = arcs_->all[r];
+        const double with = cost_[at(n, layer)] + price(link, layer);
+        if (with >= cost_[at(to, layer + 1)]) continue;
+        cost_[at(to, layer + 1)] = with;
+        by_[at(to, layer + 1)] = {.link = link, .from = n};
+      }
+    }
+  }
+  work_ += std::ssize(arcs_->from) * layers_ / 4;
+  order_.clear();
+  for (const Rank n : *asked_->targets) {
+    if (cost_[at(n, layers_)] == kInfinitePrice) return false;
+    if (!in_tree_[n]) order_.push_back(n);
+    wanted_[n] = true;
+  }
+  std::ranges::stable_sort(order_, std::greater(), [&](Rank n) { return cost_[at(n, layers_)]; });
+  for (Rank n : order_)
+    for (int layer = layers_; !in_tree_[n] || there(n) > layer; --layer) {
+      const Arrival by = by_[at(n, layer)];
+      if (by.link < 0) continue;
+      in_tree_[n] = true;
+      entries_[n] = {.link = by.link, .layer = layer - 1};
+      n = by.from;
+    }
+  improve();
+  return true;
+}
+
+// Until nothing is cheaper, or kMostSweeps times. Ranks become relays by what that gains, most first: by
+// number instead trees are 5 % more expensive.
+void TimedTree::improve() {
+  find_latest();
+  bool changed = layers_ > 1;
+  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
+    work_ += std::ssize(arcs_->from) * layers_ / 3;
+    changed = false;
+    gains_.clear();
+    for (Rank n = 0; n < ranks_; ++n)
+      if (is_inner(n)) changed = move_parent(n) || changed;
+    for (Rank n = 0; n < ranks_; ++n)
+      if (const double gain = is_inner(n) ? find_relay(n) : 0; gain > 0) gains_.push_back({gain, n});
+    std::ranges::sort(gains_, std::greater());
+    for (const auto& [gain, n] : gains_)
+      if (find_relay(n) > 0) {
+        make_relay(n);
+        changed = true;
+      }
+  }
+  prune();
+}
+
 // A relay whose target was reached over others since has nothing to pass on.
 void TimedTree::prune() {
   const auto above = [&](Rank n) { return arcs_->from[entries_[n].link]; };
   below_.assign(ranks_, 0);
   for (Rank n = 0; n < ranks_; ++n)
-    if (entries_[n].link >= 0) ++below_[above(n)];
+    if (is_inner(n)) ++below_[above(n)];
   for (Rank first = 0; first < ranks_; ++first)
-    for (Rank n = first; !wanted_[n] && below_[n] == 0 && entries_[n].link >= 0;) {
+    for (Rank n = first; !wanted_[n] && below_[n] == 0 && is_inner(n);) {
       const Rank next = above(n);
       entries_[n] = {};
       --below_[next];
       n = next;
     }
-}
-
-// Until nothing is cheaper, or kMostSweeps times. Prices do not change within a tree: each is looked up once.
-void TimedTree::improve() {
-  priced_.resize(arcs_->from.size() * layers_);
-  for (LinkId l = 0; l < std::ssize(arcs_->from); ++l)
-    for (int layer = 0; layer < layers_; ++layer)
-      priced_[static_cast<std::size_t>(l) * layers_ + layer] = load_->price(l, step(layer));
-  in_tree_.assign(ranks_, false);
-  for (const Rank root : *asked_->roots) in_tree_[root] = true;
-  for (Rank n = 0; n < ranks_; ++n) in_tree_[n] |= is_inner(n);
-  find_latest();
-  bool changed = true;
-  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
-    work_ += std::ssize(arcs_->from) * layers_ / 2;
-    changed = false;
-    for (Rank n = 0; n < ranks_; ++n)
-      if (is_inner(n)) changed = move_parent(n) || changed;
-    for (Rank n = 0; n < ranks_; ++n)
-      if (is_inner(n)) changed = make_relay(n) || changed;
-  }
-  prune();
 }
 
 void TimedTree::find_latest() {
@@ -364,12 +375,11 @@ bool TimedTree::move_parent(Rank n) {
 }
 
 // From layer to layer backwards: what others gain by a send from here in that layer or later.
-bool TimedTree::make_relay(Rank n) {
+double TimedTree::find_relay(Rank n) {
   const int first = arcs_->first[n], arcs = arcs_->first[n + 1] - first;
+  double most = 0;
   moving_.assign(arcs, {});
   find_cheapest_into(n);
-  double most = kLeastGain * price(entries_[n]);
-  Entry into;
   for (int at = layers_ - 1; at > 0; --at) {
     double gain = 0;
     for (int r = 0; r < arcs; ++r) {
@@ -379,50 +389,82 @@ bool TimedTree::make_relay(Rank n) {
         moving_[r] = {.link = link, .layer = at};
       if (moving_[r].link >= 0) gain += std::max(0.0, price(entries_[to]) - price(moving_[r]));
     }
-    if (at > latest_[n]) continue;
     const Entry best = into_[at - 1];
-    if (best.link < 0) continue;
+    if (at > latest_[n] || best.link < 0) continue;
     for (int r = 0; r < arcs; ++r)
       if (const auto [link, to] = arcs_->all[first + r]; to == arcs_->from[best.link] && moving_[r].link >= 0)
         gain -= std::max(0.0, price(entries_[to]) - price(moving_[r]));
     gain += price(entries_[n]) - price(best);
-    if (gain <= most) continue;
+    if (gain <= std::max(most, kLeastGain * price(entries_[n]))) continue;
     most = gain;
-    into = best;
+    relay_ = best;
     moved_ = moving_;
   }
-  if (into.link < 0) return false;
-  const Rank above = arcs_->from[into.link];
-  entries_[n] = into;
-  for (int r = 0; r < arcs; ++r)
-    if (const Rank to = arcs_->all[first + r].to;
+  return most;
+}
+
+void TimedTree::make_relay(Rank n) {
+  const Rank above = arcs_->from[relay_.link];
+  entries_[n] = relay_;
+  for (int r = 0; r < std::ssize(moved_); ++r)
+    if (const Rank to = arcs_->all[arcs_->first[n] + r].to;
         to != above && moved_[r].link >= 0 && price(moved_[r]) < price(entries_[to]))
       entries_[to] = moved_[r];
   find_latest();
+}
+
+// Dijkstra over pairs of rank and layer, which ends long before all are examined. cost_ never rises with the
+// layer, since a rank keeps what it has. So an offer stands for all later layers of equal cost, and a rank
+// offers its links from its layer on until it is cheaper to have come later.
+bool TimedTree::find_path(Rank target) {
+  offers_.clear();
+  for (const Rank root : *asked_->roots) {
+    lower(root, 0, 0);
+    if (root != target) spread(root, 0);
+  }
+  while (cost_[at(target, layers_)] > 0) {
+    if (offers_.empty()) return false;
+    std::pop_heap(offers_.begin(), offers_.end());
+    const Offer offer = offers_.back();
+    offers_.pop_back();
+    const double* const cost = &cost_[at(offer.rank, 0)];
+    // Something was cheaper since, or as cheap and earlier.
+    if (cost[offer.layer] < offer.cost || cost[offer.layer - 1] <= offer.cost) continue;
+    if (offer.rank != target) {
+      spread(offer.rank, offer.layer);
+      continue;
+    }
+    Rank next = target;
+    for (int layer = offer.layer; cost_[at(next, layer)] > 0; --layer) {
+      const Arrival by = by_[at(next, layer)];
+      if (by.link < 0) continue;
+      entries_[next] = {.link = by.link, .layer = layer - 1};
+      next = by.from;
+    }
+    return true;
+  }
   return true;
 }
 
-// Something was cheaper since, or as cheap and earlier.
-bool TimedTree::is_stale(const Offer& offer) const {
-  const double* const cost = &cost_[at(offer.rank, 0)];
-  return cost[offer.layer] < offer.cost || cost[offer.layer - 1] <= offer.cost;
+// The order of equal costs is fixed, so that a path does not depend on the heap.
+bool TimedTree::Offer::operator<(const Offer& other) const {
+  if (cost != other.cost) return cost > other.cost;
+  return std::pair(layer, rank) > std::pair(other.layer, other.rank);
 }
 
-// From a layer on, until one where it is as cheap anyhow; which is that?
-int TimedTree::lower(Rank n, int layer, double cost) {
+// From a layer on, until one where it is as cheap anyhow.
+void TimedTree::lower(Rank n, int layer, double cost) {
   for (; layer <= layers_ && cost_[at(n, layer)] > cost; ++layer) {
     cost_[at(n, layer)] = cost;
     by_[at(n, layer)] = {};
   }
-  return layer;
 }
 
-// A rank that has it in a layer may send it on, then or later before `most`, as long as having it costs the
-// same.
-void TimedTree::spread(Rank n, int layer, int most) {
+// A rank that has it in a layer may send it on, then or later, as long as having it costs the same.
+void TimedTree::spread(Rank n, int layer) {
   const double* const cost = &cost_[at(n, 0)];
   int end = layer;
-  while (end < std::min(most, layers_) && cost[end] == cost[layer]) ++end;
+  while (end < layers_ && cost[end] == cost[layer]) ++end;
   if (end == layer) return;
   for (int r = arcs_->first[n]; r < arcs_->first[n + 1]; ++r) {
     const auto [link, to] = arcs_->all[r];
@@ -435,7 +477,7 @@ void TimedTree::spread(Rank n, int layer, int most) {
     }
     work_ += std::max(0, last - layer);
     for (int s = layer; s < last; ++s) {
-      const double with = cost[layer] + load_->price(link, step(s)) * tilt_[s];
+      const double with = cost[layer] + load_->price(link, step(s));
       if (with >= there[s + 1]) continue;
       lower(to, s + 1, with);
       by_[at(to, s + 1)] = {.link = link, .from = n};

@@ -23,10 +23,10 @@ using TimedSends = std::vector<TimedSend>;
 
 // One of two prices, both greater than 0:
 // - smooth: the rounds of a step are the load of its fullest link or limit, made smooth as the logarithm of
-//   the sum over all of exp(sharpness * rounds that each needs), by sharpness; the price is the share of that
-//   sum that one more send adds to it, by sharpness. This is a difference, not the derivative: on a bin of
-//   capacity 1 a send is no small change. How many rounds a step has follows from the load. (Fractional
-//   packing by exponential prices: Plotkin, Shmoys and Tardos 1995.)
+//   the sum over all of exp(sharpness * rounds that each needs, by those of the fullest); the price is what
+//   one more send adds to it. How many rounds a step has follows from the load. A floor is a load that all
+//   steps have anyhow, so that it costs little to fill an empty one up to it. (Fractional packing by
+//   exponential prices: Plotkin, Shmoys and Tardos 1995.)
 // - negotiated: each step has given rounds; the price rises with what is over, now and in all iterations
 //   before. (PathFinder: McMurchie and Ebeling 1995, for wires on chips.)
 class TimedLoad {
@@ -44,12 +44,14 @@ class TimedLoad {
       const std::size_t slot = at(step, share.bin);
       sum += share.weight == 1 ? prices_[slot] : share.weight * price_of(slots_[slot], share);
     }
-    return sum * factor_[step] + floor_;
+    return sum * factor_[step] + least_;
   }
   double price(const TimedSends&) const;
-  std::vector<int> rounds() const;  // by step, that the load needs
+  const std::vector<double>& prices(int step) const;  // by link; valid until the load changes
+  std::vector<int> rounds() const;                    // by step, that the load needs
+  double fractional_rounds() const;                   // of all steps
 
-  void price_smoothly(double sharpness);
+  void price_smoothly(double sharpness, double floor);  // floor: rounds
 
   // The history of what was over is forgotten.
   void negotiate(std::vector<int> rounds);
@@ -68,7 +70,7 @@ class TimedLoad {
     long long load = 0;
     long long room = 0;
     double base = 1;    // negotiated price while there is room
-    double weight = 0;  // smooth: exp(sharpness * (rounds - peak of the step))
+    double weight = 0;  // smooth: exp(sharpness * (rounds / peak of the step - 1))
   };
   std::size_t at(int step, int bin) const { return static_cast<std::size_t>(step) * bins() + bin; }
   int bins() const { return static_cast<int>(orbits_.capacities().size()); }
@@ -76,12 +78,17 @@ class TimedLoad {
     return static_cast<double>(slots_[at(step, bin)].load) / static_cast<double>(orbits_.capacities()[bin]);
   }
   double price_of(const Slot& slot, const LinkOrbits::Share& share) const {  // of each send of an orbit
-    if (sharpness_ > 0) return slope_[share.bin] * slot.weight;
+    if (sharpness_ > 0) return slot.weight / static_cast<double>(orbits_.capacities()[share.bin]);
     const auto over = static_cast<double>(slot.load + share.weight - slot.room);
     return slot.base * (over > 0 ? 1 + pressure_ * over : 1);
   }
-  void reprice(int step, int bin) { prices_[at(step, bin)] = price_of(slots_[at(step, bin)], {.bin = bin}); }
-  void weigh(int step, int bin, int more);
+  void reprice(int step, int bin) {
+    prices_[at(step, bin)] = price_of(slots_[at(step, bin)], {.bin = bin});
+    stale_[step] = true;
+  }
+  double fullest(int step) const;  // rounds
+  double weight(int step, int bin) const;
+  void weigh(int step, int bin);
   void weigh(int step);
   // Returns the rounds that the step lacks; less than 0: that it can spare.
   long long lacking(int step) const;
@@ -94,26 +101,28 @@ class TimedLoad {
   std::vector<LinkOrbits::Share> shares_ = {};  // by link
   std::vector<int> first_ = {};                 // by link
   std::vector<double> factor_ = {};             // by step: smooth, 1 / sum of weights
-  double floor_ = 0;                            // what is free is not wasted, and a tree ends (below)
+  double least_ = 0;                            // smooth: added to each price
   double sharpness_ = 0;                        // 0: negotiated
-  std::vector<double> growth_ = {},
-                      slope_ = {};            // smooth, by bin: of the weight and the price by one more send
-  std::vector<double> peak_ = {}, sum_ = {};  // smooth, by step: rounds of the fullest, sum of weights
-  std::vector<int> rounds_ = {};              // negotiated, by step
+  double floor_ = 0;                            // smooth
+  std::vector<double> scale_ = {}, sum_ = {};   // smooth, by step: rounds of weight 1, sum of weights
+  std::vector<char> rescaled_ = {};             // by step: the fullest may be another
+  mutable std::vector<char> stale_ = {};        // by step: priced_ is of another load
+  mutable std::vector<std::vector<double>> priced_ = {};
+  std::vector<int> rounds_ = {};  // negotiated, by step
   double pressure_ = 0;
 };
 
 // One tree on the time-expanded machine: what goes from some ranks to others, each link in a step.
-
-// Grows one tree away from its roots: the rank that is cheapest to reach is joined by its cheapest path, and
-// the next path may begin anywhere in the tree (Takahashi and Matsuyama 1980). One Dijkstra search, which
-// continues from cost 0 wherever the tree arrives. Backwards: time and links are reversed.
 //
-// Where asked, a tree is then improved: a rank is hung below the one that is cheapest for it, or is made
-// a relay, there earlier for more, from which others hang.
+// Each target takes its cheapest path, the most expensive first, from where that meets the tree. Then the
+// tree is improved: a rank is hung below the one that is cheapest for it, or is made a relay, there earlier
+// for more, from which others hang. A single target has its cheapest path. Backwards: time and links are
+// reversed.
 //
-// Invariant: a rank is reached once. A path that passes a rank before it was reached becomes its path; the
-// one that it had is given up, or a contribution would be counted twice.
+// Invariant: a rank is reached once, or a contribution would be counted twice.
+//
+// What lost: a tree that grows by the cheapest path from anywhere in it (Takahashi and Matsuyama 1980), 5 %
+// more expensive once improved where relays were made in the order of their numbers.
 class TimedTree {
  public:
   static constexpr double kInfinitePrice = std::numeric_limits<double>::infinity();
@@ -127,14 +136,10 @@ class TimedTree {
     int start = 0;  // the first layer is this step, or, backwards, the one before it
     int layers = 0;
     bool backwards = false;
-    // Each layer costs more than the first by this part of it: a path that is as cheap earlier serves more of
-    // those that come after, which the search for the next rank alone does not see.
-    double tilt = 0;
     const std::vector<int>* hops =
         nullptr;  // of a single target, if known: from each rank to it, or, backwards, from it; < 0: none
-    bool improves = false;  // the tree, which takes longer
   };
-  // Appends the sends of the tree. Their price, without the tilt; nothing where some target is out of reach.
+  // Appends the sends of the tree. Their price; nothing where some target is out of reach.
   std::optional<double> grow(const Question&, const TimedLoad&, TimedSends&);
 
   // Edge relaxations of all trees so far.
@@ -169,17 +174,19 @@ class TimedTree {
 
   std::size_t at(Rank n, int layer) const { return static_cast<std::size_t>(n) * (layers_ + 1) + layer; }
   int step(int layer) const { return asked_->backwards ? asked_->start - 1 - layer : asked_->start + layer; }
-  bool is_stale(const Offer&) const;
-  int lower(Rank, int layer, double cost);
-  void spread(Rank, int layer, int most);
+  bool find_tree();
+  bool find_path(Rank target);
+  void lower(Rank, int layer, double cost);
+  void spread(Rank, int layer);
   void prune();
   void improve();
   bool move_parent(Rank);
-  bool make_relay(Rank);
+  double find_relay(Rank);
+  void make_relay(Rank);
   void find_latest();
   bool is_inner(Rank n) const { return entries_[n].link >= 0; }
   int there(Rank n) const { return is_inner(n) ? entries_[n].layer + 1 : 0; }
-  double price(LinkId l, int layer) const { return priced_[static_cast<std::size_t>(l) * layers_ + layer]; }
+  double price(LinkId l, int layer) const { return priced_[layer][l]; }
   double price(const Entry& entry) const { return price(entry.link, entry.layer); }
   void find_cheapest_into(Rank);
 
@@ -190,19 +197,20 @@ class TimedTree {
   const Question* asked_ = nullptr;
   int layers_ = 0;
   long long work_ = 0;
-  std::vector<double> tilt_ = {};  // by layer
   std::vector<double> cost_ = {};  // by rank and layer; never rises from layer to layer
   std::vector<Arrival> by_ = {};
-  std::vector<char> reached_ = {}, wanted_ = {};
+  std::vector<char> wanted_ = {};
   std::vector<Entry> entries_ = {};  // by rank; no link where it is not reached, and of roots
   std::vector<int> below_ = {};
   std::vector<Offer> offers_ = {};  // a heap
-  std::vector<std::pair<Rank, int>> path_ = {};
-  // Of improve().
-  std::vector<double> priced_ = {};  // by link and layer
+  // Of trees.
+  std::vector<Rank> order_ = {};
+  std::vector<const double*> priced_ = {};  // by layer and link
   std::vector<char> in_tree_ = {};
-  std::vector<int> latest_ = {};                 // by rank: what is below it needs the chunk by then
-  std::vector<Entry> into_ = {};                 // by layer: the cheapest send to a rank in it or before
+  std::vector<int> latest_ = {};  // by rank: what is below it needs the chunk by then
+  std::vector<Entry> into_ = {};  // by layer: the cheapest send to a rank in it or before
+  Entry relay_ = {};
+  std::vector<std::pair<double, Rank>> gains_ = {};
   std::vector<Entry> moved_ = {}, moving_ = {};  // by arc of a relay: the cheapest send from some layer on
 };
 

@@ -1,8 +1,8 @@
 // What is copied to one rank has a path, what is copied to several a tree, and a sum two trees that meet in
 // the rank and the step where it is whole. All are the cheapest at prices of links in steps (timed_load.h),
 // and one loop packs them:
-// 1. Fractions: trees are packed at smooth prices (timed_load.h), sharper from iteration to iteration; a tree
-//    is replaced when a cheaper one is found. How wide steps are follows from the load. Of many chunks a tree
+// 1. Fractions: trees are packed at smooth prices (timed_load.h), sharper from sweep to sweep; a tree is
+//    replaced when a cheaper one is found. How wide steps are follows from the load. Of many chunks a tree
 //    stands for several.
 // 2. Whole chunks: each takes one of these trees.
 // 3. Repair: rounds are taken away where least is over then, and chunks in what is overloaded negotiate; each
@@ -13,11 +13,11 @@
 // Invariant: between attempts chunks_ is a whole schedule; a negotiation without success is undone.
 //
 // What lost, on 20 machines: several fractions per chunk (0.2 % more rounds for Broadcast in 1.4 times the
-// time); prices that are sharp from the start (1 % more for Broadcast); all tilts at each tree instead of a
-// random one (0.2 % less for copies in more than twice the time); trees from nothing in even steps besides
-// (0.6 % less for AllReduce in 1.2 times the time; even steps for every other repair gain as much);
-// Frank-Wolfe mixtures (1 % more for Broadcast in 1.8 times the time). And nothing was gained by paths that
-// negotiate from nothing, all at once, nor by repairs that also take trees of other chunks.
+// time); trees from nothing in even steps besides (0.6 % less for AllReduce in 1.2 times the time; even steps
+// for every other repair gain as much); Frank-Wolfe mixtures (1 % more for Broadcast in 1.8 times the time).
+// And nothing was gained by paths that negotiate from nothing, all at once, nor by repairs that also take
+// trees of other chunks. On eight: sums that always meet half way (4 % more rounds for AllReduce), a new tree
+// even where it is more expensive (1 % more), one other meeting instead of two (2.5 % more).
 #include "construct/engine/timed_packing.h"
 
 #include <algorithm>
@@ -39,17 +39,12 @@
 namespace chorale {
 namespace {
 
-// Edge relaxations by all numbers of steps together: about half a second.
-constexpr long long kMostWork = 30'000'000;
 // By an iteration over all trees, about: a tree stands for as many chunks as needed, and nothing is packed
 // where that is not enough.
 constexpr double kMostWorkOfIteration = 3e5, kMostWorkOfPathIteration = 3e6;
 constexpr double kWorkOfPath = 0.03;  // of the links in all steps: it is found long before all are examined
-constexpr double kWorkOfFractions = 4e6;
-// Of one class of some chunks, about as many as ranks: its few trees share links in steps, which nothing else
-// makes. An Allgather over two boxes was no better by improved trees.
-constexpr int kFewChunks = 8, kManyChunks = 32, kTimesWorkOfFew = 4;
-constexpr int kFewestIterations = 24, kMostIterations = 150;
+constexpr double kPartOfFractions = 0.125;  // of the work, for each number of steps
+constexpr double kMostSweeps = 150;
 constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rounds away
 constexpr int kPatience = 14;                       // iterations without less that is over
 constexpr int kMostFailures = 4;                    // to take one round away
@@ -57,11 +52,9 @@ constexpr unsigned kOthers = 8;                     // one in kOthers is regrown
 constexpr std::size_t kMaxChunksPerOrbit = 40'000;
 constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried
 constexpr int kPartMoreSteps = 6;
-constexpr int kMeetingsTried = 2;  // of the two trees of a sum: theirs, and others
-
-constexpr double kTilts[] = {0, 0.1, 0.3, 1};  // of trees (timed_load.h)
-constexpr double kBlunt = 1, kSharpens = 128;  // sharpness times rounds per step at first; to the last
-constexpr double kSharpest = 8;                // of a send over the widest link
+constexpr int kMeetingsTried = 3;               // of the two trees of a sum: theirs, and others
+constexpr double kBlunt = 0.7, kSharpens = 90;  // sharpness of prices at first; times so much at the end
+constexpr double kFloor = 0.8;                  // of prices, of the mean rounds of a step, at first
 
 using Group = std::vector<std::vector<Rank>>;
 
@@ -120,14 +113,10 @@ class Packing {
     return work_of_iteration(steps) / together_ <= (paths_ ? kMostWorkOfPathIteration : kMostWorkOfIteration);
   }
 
-  bool is_of_ranks() const {
-    return classes_.size() == 1 && count_ >= kFewChunks && count_ <= std::max(kManyChunks, topology_.ranks);
-  }
-  int times_work() const { return is_of_ranks() ? kTimesWorkOfFew : 1; }
-
   // `least`: rounds that no schedule is under.
-  Schedule pack(int steps, int least, WorkBudget& effort) {
+  Schedule pack(int steps, int least, long long work, WorkBudget& effort) {
     steps_ = steps;
+    work_of_fractions_ = kPartOfFractions * static_cast<double>(work);
     effort_ = &effort;
     random_.seed(1);
     pack_fractions(least);
@@ -190,33 +179,31 @@ class Packing {
     std::vector<Tree> trees;
     for (int k = 0; k < std::ssize(classes_); ++k)
       trees.resize(trees.size() + classes_[k].chunks.size() / bundle, {.of = k});
-    const double widest =
-        orbits_.capacities().empty() ? 1 : static_cast<double>(std::ranges::max(orbits_.capacities()));
-    const int iterations =
-        std::clamp(static_cast<int>(kWorkOfFractions * times_work() / work_of_iteration(steps_) * bundle),
-                   kFewestIterations, kMostIterations);
+    const long long begun = oracle_.work();
     TimedLoad load(topology_, orbits_, steps_);
-    int fewest = least / bundle;
+    std::pair<int, double> fewest;  // rounds, and as fractions
+    double floor = 0, done = 0;
     std::vector<Tree> best;
-    for (int i = 0; i < iterations && (best.empty() || effort_->affords(1)); ++i) {
-      const double rounds_of_step = std::max(1.0, static_cast<double>(fewest) / steps_);
-      const double sharper = std::pow(kSharpens, static_cast<double>(i) / (iterations - 1));
-      load.price_smoothly(std::min(kSharpest * widest, kBlunt / rounds_of_step * sharper));
+    for (int i = 0; done < 1 && (best.empty() || effort_->affords(1)); ++i) {
+      done = std::min(
+          1.0, std::max(i / kMostSweeps, static_cast<double>(oracle_.work() - begun) / work_of_fractions_));
+      load.price_smoothly(kBlunt * std::pow(kSharpens, done), std::max(0.0, kFloor * (1 - 2 * done)) * floor);
       shuffle(trees);
       for (Tree& tree : trees) {
         load.add(tree.sends, -1);
         regrow(tree, load);
         load.add(tree.sends, 1);
       }
-      const int rounds = total(load.rounds());
-      if (!best.empty() && rounds >= fewest) continue;
-      fewest = rounds;
+      const std::pair now(total(load.rounds()), load.fractional_rounds());
+      floor = now.second / steps_;
+      if (!best.empty() && now >= fewest) continue;
+      fewest = now;
       best = trees;
-      if (rounds * bundle <= least) break;
+      if (now.first * bundle <= least) break;
     }
     std::ranges::stable_sort(best, {}, &Tree::of);
     chunks_.clear();
-    for (const Tree& tree : best) chunks_.insert(chunks_.end(), bundle, {.of = tree.of, .sends = tree.sends});
+    for (const Tree& tree : best) chunks_.insert(chunks_.end(), bundle, tree);
   }
 
   TimedLoad load_now() const {
@@ -301,16 +288,15 @@ class Packing {
     effort_->spend(oracle_.work() - before);
   }
 
-  double some_tilt() { return kTilts[random_() % std::size(kTilts)]; }
-
   std::optional<double> grow_copy(const ChunkClass& chunks, const TimedLoad& load) {
-    return oracle_.grow({.roots = &chunks.pre,
-                         .targets = &chunks.post,
-                         .layers = steps_,
-                         .tilt = some_tilt(),
-                         .hops = chunks.post.size() == 1 ? &hops_to_.at(chunks.post.front()) : nullptr,
-                         .improves = is_of_ranks()},
-                        load, sends_);
+    return oracle_.grow(
+        {
+            .roots = &chunks.pre,
+            .targets = &chunks.post,
+            .layers = steps_,
+            .hops = chunks.post.size() == 1 ? &hops_to_.at(chunks.post.front()) : nullptr,
+        },
+        load, sends_);
   }
 
   // Mostly after half of the steps: both trees then have as many to share their links in.
@@ -329,12 +315,12 @@ class Packing {
     const int first = into(meeting.root, chunks), last = steps_ - out_of(root, chunks);
     if (last < first) return std::nullopt;
     const int whole = std::clamp(meeting.step, first, last);
-    TimedTree::Question question{.roots = &root,
-                                 .targets = &chunks.post,
-                                 .start = whole,
-                                 .layers = steps_ - whole,
-                                 .tilt = some_tilt(),
-                                 .improves = is_of_ranks()};
+    TimedTree::Question question{
+        .roots = &root,
+        .targets = &chunks.post,
+        .start = whole,
+        .layers = steps_ - whole,
+    };
     const std::optional<double> down = oracle_.grow(question, load, sends_);
     question.targets = &chunks.pre;
     question.layers = whole;
@@ -378,6 +364,7 @@ class Packing {
 
   // Of one number of steps.
   int steps_ = 0;
+  double work_of_fractions_ = 0;
   WorkBudget* effort_ = nullptr;
   std::vector<Tree> chunks_ = {};  // by class and number
   std::mt19937 random_{};
@@ -398,7 +385,7 @@ std::vector<Group> groups_for(const Topology& topology, const Collective& collec
 
 std::vector<Schedule> timed_packing(const Topology& topology, const Collective& collective,
                                     const std::vector<Schedule>& known, const std::function<int()>& bound,
-                                    const std::atomic<bool>* stop) {
+                                    const std::atomic<bool>* stop, long long work) {
   std::vector<Schedule> best;
   for (const Group& group : groups_for(topology, collective)) {
     if ((stop != nullptr && *stop) || collective.chunks.size() / group.size() > kMaxChunksPerOrbit) continue;
@@ -407,7 +394,7 @@ std::vector<Schedule> timed_packing(const Topology& topology, const Collective& 
     const std::optional<int> hops_needed = packing.fewest_steps();
     if (!hops_needed) return {};
     const int fewest = *hops_needed;
-    WorkBudget effort(kMostWork * packing.times_work(), stop);
+    WorkBudget effort(work, stop);
     // More and more steps, a sixth more each time: rates of close numbers of steps hardly differ.
     for (int steps = fewest; steps <= kTimesFewest * fewest + kMoreSteps && packing.is_quick(steps);
          steps += steps / kPartMoreSteps + 1) {
@@ -415,7 +402,7 @@ std::vector<Schedule> timed_packing(const Topology& topology, const Collective& 
       const int least = std::max(bound(), steps);
       const int now = std::min(fewest_rounds_of(known, steps), fewest_rounds_of(best, steps));
       if (now <= least) continue;
-      if (Schedule packed = packing.pack(steps, least, effort); total_rounds(packed) < now)
+      if (Schedule packed = packing.pack(steps, least, work, effort); total_rounds(packed) < now)
         keep_undominated(best, std::move(packed));
     }
   }
