@@ -248,7 +248,7 @@ class FrontierSearch {
     for (const Point& point : options_.known)
       for (const CollectiveKind kind : kinds_)
         if (point.cost.chunks >= space_.min_chunks && point.cost.chunks <= space_.max_chunks &&
-            point.collective == of_kind(asked_, kind, point.cost.chunks))
+            point.collective.kind == kind && point.collective == of_kind(asked_, kind, point.cost.chunks))
           begin_with(kind, point, false);
   }
 
