@@ -124,8 +124,9 @@ class Fabric {
     return std::ranges::count_if(queue, [this](Node n) { return n < topology_.ranks; });
   }
 
-  // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs.
-  // Ranks at most `most` hops apart are merged until nothing changes; the classes are the units of that tier.
+  // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs. Where hops join
+  // ranks that have no such path between them, as switches of nodes and of rails do, the widest links of that
+  // distance join first.
   void find_places() {
     std::set<int> distances;
     for (Rank t = 0; t < topology_.ranks; ++t)
@@ -133,31 +134,69 @@ class Fabric {
         if (hops_to_[t][s] > 0) distances.insert(hops_to_[t][s]);
     std::vector<int> group(topology_.ranks);  // named by its first rank
     std::iota(group.begin(), group.end(), 0);
-    for (const int most : distances) {
-      std::vector<int> wider = group;
-      for (bool changed = true; changed;) {
-        changed = false;
-        for (Rank t = 0; t < topology_.ranks; ++t)
-          for (Rank s = 0; s < topology_.ranks; ++s) {
-            if (wider[s] == wider[t] || hops_to_[t][s] < 0 || hops_to_[t][s] > most) continue;
-            wider[s] = wider[t] = std::min(wider[s], wider[t]);
-            changed = true;
-          }
-      }
-      // The number of a rank's group within the wider one, and how many are there.
-      std::map<int, std::set<int>> within;
-      for (Rank n = 0; n < topology_.ranks; ++n) within[wider[n]].insert(group[n]);
-      std::vector<int> place, size;
-      for (Rank n = 0; n < topology_.ranks; ++n) {
-        const std::set<int>& groups = within[wider[n]];
-        place.push_back(static_cast<int>(std::distance(groups.begin(), groups.find(group[n]))));
-        size.push_back(static_cast<int>(groups.size()));
-      }
-      places_.push_back(std::move(place));
-      sizes_.push_back(std::move(size));
+    const auto take = [&](std::vector<int> wider) {
+      add_tier(group, wider);
       group = std::move(wider);
+    };
+    for (const int most : distances) {
+      const auto is_near = [&](Rank s, Rank t) { return hops_to_[t][s] >= 0 && hops_to_[t][s] <= most; };
+      std::vector<int> wider = joined(group, is_near);
+      if (!all_near(wider, is_near)) {
+        std::set<int, std::greater<>> widths;
+        for (Rank t = 0; t < topology_.ranks; ++t)
+          for (Rank s = 0; s < topology_.ranks; ++s)
+            if (group[s] != group[t] && is_near(s, t)) widths.insert(width(s, t));
+        if (!widths.empty()) widths.erase(std::prev(widths.end()));  // joins as all do
+        for (const int least : widths)
+          if (std::ssize(places_) < kMostTiers)
+            take(joined(group, [&](Rank s, Rank t) { return is_near(s, t) && width(s, t) >= least; }));
+      }
+      if (std::ssize(places_) < kMostTiers) take(std::move(wider));
       if (std::ssize(places_) == kMostTiers) break;
     }
+  }
+
+  // Ranks that are near, and groups of them, are merged until nothing changes.
+  std::vector<int> joined(std::vector<int> group, const auto& is_near) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Rank t = 0; t < topology_.ranks; ++t)
+        for (Rank s = 0; s < topology_.ranks; ++s) {
+          if (group[s] == group[t] || !is_near(s, t)) continue;
+          group[s] = group[t] = std::min(group[s], group[t]);
+          changed = true;
+        }
+    }
+    return group;
+  }
+
+  bool all_near(const std::vector<int>& group, const auto& is_near) const {
+    for (Rank t = 0; t < topology_.ranks; ++t)
+      for (Rank s = 0; s < topology_.ranks; ++s)
+        if (s != t && group[s] == group[t] && !is_near(s, t)) return false;
+    return true;
+  }
+
+  // The widest link on which a shortest path begins.
+  int width(Rank s, Rank t) const {
+    int widest = 0;
+    for (const LinkId l : out_[s])
+      if (leads_on(s, l, t)) widest = std::max(widest, topology_.links[l].bandwidth);
+    return widest;
+  }
+
+  // The number of a rank's group within the wider one, and how many are there.
+  void add_tier(const std::vector<int>& group, const std::vector<int>& wider) {
+    std::map<int, std::set<int>> within;
+    for (Rank n = 0; n < topology_.ranks; ++n) within[wider[n]].insert(group[n]);
+    std::vector<int> place, size;
+    for (Rank n = 0; n < topology_.ranks; ++n) {
+      const std::set<int>& groups = within[wider[n]];
+      place.push_back(static_cast<int>(std::distance(groups.begin(), groups.find(group[n]))));
+      size.push_back(static_cast<int>(groups.size()));
+    }
+    places_.push_back(std::move(place));
+    sizes_.push_back(std::move(size));
   }
 
   int apart(std::size_t tier, Rank s, Rank t) const {

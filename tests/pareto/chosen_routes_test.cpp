@@ -105,6 +105,15 @@ TEST(ChosenRoutes, AreSpreadEvenly) {
   EXPECT_EQ(counts, (std::map<std::size_t, int>{{112, 256}, {124, 256}, {127, 256}}));
 }
 
+// Switches of nodes and of rails are as far from a rank as each other, and no path through switches alone
+// leads to other ranks of other nodes. A rank's digits are its GPU and its node: 1, 2, 4 GPUs on and 1, 2, 4,
+// 8 nodes on are seven routes from each of 128 ranks, and all ranks are reached over them.
+TEST(ChosenRoutes, NodesAndRailsAreDigits) {
+  const ChosenRoutes ways = chosen_routes(load_topology("dgx-h100:16"), RouteChoice::PowersOfTwo);
+  EXPECT_EQ(ways.choice, RouteChoice::PowersOfTwo);
+  EXPECT_EQ(ways.routes.size(), 128U * 7);
+}
+
 // A route that leads through a rank, a link that is wider than its route, a limit that is missing, and so on.
 TEST(ChosenRoutes, ThatAreNoneAreRefused) {
   const Topology machine = load_topology("leaf-spine:3x2x2");
