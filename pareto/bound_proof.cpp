@@ -277,8 +277,8 @@ BoundProof payment_proof(const Topology& topology, const Collective& collective,
                          PbFormat format) {
   const Certificate& why = claim.certificate;
   const double links = static_cast<double>(topology.links.size()), ranks = topology.ranks;
-  if (links * ranks * static_cast<double>(collective.chunks.size()) > kMostSearched)
-    return none("the formula is too large");
+  const double sends = links * static_cast<double>(collective.chunks.size());
+  if (sends > kMostLiterals || sends * ranks > kMostSearched) return none("the formula is too large");
   const int steps = topology.ranks - 1;  // a path has no more
   const std::optional<CutSum> cuts = cut_sum(topology, collective, why, steps);
   if (!cuts || cuts->unreachable || cuts->per_round > std::numeric_limits<std::int64_t>::max() / claim.rounds)
