@@ -480,7 +480,7 @@ class Construction::Engine {
         return run({.how = How::United, .chunks = attempt.chunks});
       case How::ComposedQuickly:
       case How::Composed:
-        return take(composed(whole, attempt.how == How::ComposedQuickly), question_.finds_all_composed);
+        return take(composed(whole, attempt.how == How::ComposedQuickly), question_.is_timed);
     }
   }
 
@@ -600,15 +600,25 @@ class Construction::Engine {
       if (point.cost.chunks >= question_.min_chunks) take(std::move(point), false, although_beaten);
   }
 
+  // Does it cost as much as what is kept, by a construction that had none of that cost?
+  bool is_another(const KeptCost& cost, const Point& point) {
+    const auto costs_as_much = [&](const KeptCost& other) {
+      return other.steps == cost.steps && other.rate == cost.rate;
+    };
+    return question_.is_timed && std::ranges::any_of(kept_, costs_as_much) &&
+           made_.insert({cost.steps, cost.rate, name_of(point.method) + point.construction}).second;
+  }
+
   // Verified points.
   void take(Point point, bool large, bool although_beaten = false) {
     const KeptCost cost{.steps = point.cost.steps,
                         .rate = static_cast<double>(point.cost.rounds) / point.cost.chunks};
     if (cost.steps > question_.max_steps) return;
-    if (!although_beaten && !is_better(cost.steps, cost.rate, large)) return;
+    if (!although_beaten && !is_better(cost.steps, cost.rate, large) && !is_another(cost, point)) return;
     keep_undominated(kept_, cost, [](const KeptCost& a, const KeptCost& b) {
       return a.steps <= b.steps && a.rate <= b.rate;
     });
+    made_.insert({cost.steps, cost.rate, name_of(point.method) + point.construction});
     best_rate_ = std::min(best_rate_, cost.rate);
     (*found_)(std::move(point));
   }
@@ -626,7 +636,8 @@ class Construction::Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   double found_rate_ = std::numeric_limits<double>::infinity();  // of others
   std::vector<KeptCost> kept_ = {};
-  std::set<std::tuple<std::string, int, int>> packed_ = {};  // by generators: chunk counts, at a level
+  std::set<std::tuple<int, double, std::string>> made_ = {};  // steps, rate, by what
+  std::set<std::tuple<std::string, int, int>> packed_ = {};   // by generators: chunk counts, at a level
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;
   long long budget_ = kFirstLevelWork, first_budget_ = 0;  // of the level

@@ -29,9 +29,9 @@ struct EngineQuestion {
   // Work budget: links examined and sends scheduled, about 10 ns each. Levels of growing effort beyond it are
   // left out.
   long long work = kEngineWork;
-  // Compositions are found although others beat them in steps and rounds: where links differ one may be the
-  // fastest.
-  bool finds_all_composed = false;
+  // Compositions are found although others beat them in steps and rounds, and what costs as much as something
+  // that another construction made: where links differ one may be the fastest.
+  bool is_timed = false;
   // The construction that is left out, of all that points name, or "classic" or "composition" for all of
   // these kinds: what it brings is the difference (benchmarks/ablation).
   std::string without = {};

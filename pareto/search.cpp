@@ -499,7 +499,7 @@ class FrontierSearch {
                            .max_steps = space_.max_steps,
                            .extra_rounds = extra,
                            .stop = options_.synthesis.limits.stop,
-                           .finds_all_composed = options_.us != nullptr,
+                           .is_timed = options_.us != nullptr,
                            .without = options_.without});
         if (!shares) break;
       }

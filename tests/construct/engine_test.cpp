@@ -237,6 +237,30 @@ TEST(Engine, LeavesOutWhatIsBeaten) {
   }
   EXPECT_LT(left, all);
 }
+// Of one cost, by two constructions: where links differ the second may be the faster, so it is found where
+// times are asked for, once each.
+TEST(Engine, FindsWhatCostsAsMuchWhereTimesAreAskedFor) {
+  int machines = 0;
+  for (const char* name : {"torus:4x4", "hypercube:3", "dgx1", "ring:6"}) {
+    const Topology t = load_topology(name);
+    const Collective one = make_collective("alltoall", t.ranks, 1);
+    const auto pairs = [&](bool is_timed) {
+      const std::vector<Point> points =
+          constructed({.topology = t, .one = one, .work = kQuick, .is_timed = is_timed});
+      int pairs = 0;
+      for (std::size_t a = 0; a < points.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b)
+          if (points[a].cost.steps == points[b].cost.steps && rate(points[a].cost) == rate(points[b].cost)) {
+            ++pairs;
+            EXPECT_NE(points[a].construction, points[b].construction);
+          }
+      return pairs;
+    };
+    EXPECT_EQ(pairs(false), 0) << name;
+    machines += pairs(true) > 0;
+  }
+  EXPECT_GT(machines, 0);
+}
 
 // On a mesh all links are full, and what is packed at prices comes near only with far more work.
 TEST(EngineLong, SpanningTreesComeBeforePacking) {
