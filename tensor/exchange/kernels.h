@@ -14,8 +14,9 @@
 
 namespace chorale {
 
+// Of four blocks a multiprocessor: without it ptxas keeps to 32 registers, and spills in sums of halves.
 template <typename Loop>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 4)
     loop_kernel(const __grid_constant__ Loop loop, std::int64_t begin, std::int64_t count) {
   const KernelTeam team{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
                         static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
