@@ -54,22 +54,12 @@ long scratch_bytes(long most_bytes) {
 }
 
 template <typename T>
-struct RegionMemory {
-  using User = T;
-  using Work = T;
-  using Epilogue = chorale::KernelEpilogue<algorithm::Function>;
+struct RegionMemory : chorale::OwnMemory<T, algorithm::Function> {
   static constexpr bool kCarries = false, kSwitch = false;
 
   char* regions[algorithm::kRanks];  // of all ranks, as this process maps them
   std::size_t counters_at;
-  T* own_input;
-  T* own_output;
-  std::uint64_t* launches;
-  Epilogue epilogue;
 
-  __device__ T* input(int) const { return own_input; }
-  __device__ T* output(int) const { return own_output; }
-  __device__ T* work(int) const { return own_output; }
   __device__ T* scratch(int rank) const { return reinterpret_cast<T*>(regions[rank]); }
   __device__ std::uint64_t* counters(int rank) const {
     return reinterpret_cast<std::uint64_t*>(regions[rank] + counters_at);

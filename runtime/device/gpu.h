@@ -16,6 +16,23 @@ class GpuTeam {
   __device__ bool sync(bool good = true) { return __syncthreads_and(threadIdx.x != 0 || good) != 0; }
 };
 
+// What a kernel over real peers, one process per GPU, has of its own GPU: a base of memories.
+template <typename T, typename Function = NoFunction>
+struct OwnMemory {
+  using User = T;
+  using Work = T;
+  using Epilogue = KernelEpilogue<Function>;
+
+  T* own_input;
+  T* own_output;
+  std::uint64_t* launches;
+  Epilogue epilogue;
+
+  __device__ T* input(int) const { return own_input; }
+  __device__ T* output(int) const { return own_output; }
+  __device__ T* work(int) const { return own_output; }
+};
+
 // A grid of blocks x slices, all resident: a cooperative launch.
 template <typename Memory, typename Combine>
 __global__ void __launch_bounds__(512, 1)

@@ -14,8 +14,7 @@
 
 #include <nccl_device.h>
 
-#include "runtime/device/counters.h"
-#include "runtime/device/epilogue.h"
+#include "runtime/device/gpu.h"
 #include "runtime/device/multimem.h"
 
 #if NCCL_VERSION_CODE >= 22807
@@ -25,25 +24,14 @@
 namespace chorale {
 
 template <typename T, typename Function = NoFunction, bool by_switch = false, bool sums_by_switch = false>
-struct NcclMemory {
-  using User = T;
-  using Work = T;
-  using Epilogue = KernelEpilogue<Function>;
-
+struct NcclMemory : OwnMemory<T, Function> {
   ncclDevComm comm;
   ncclWindow_t window;
   std::size_t scratch_at;    // bytes from the beginning of the window
   std::size_t counters_at;   // likewise
   std::size_t outboxes_at;   // likewise: as many scratches as ranks
   std::size_t scratch_size;  // bytes of the largest scratch
-  T* own_input;
-  T* own_output;
-  std::uint64_t* launches;
-  Epilogue epilogue;
 
-  __device__ T* input(int) const { return own_input; }
-  __device__ T* output(int) const { return own_output; }
-  __device__ T* work(int) const { return own_output; }
   __device__ T* scratch(int rank) const {
     if (is_far(rank)) return static_cast<T*>(ncclGetLocalPointer(window, outboxes_at + rank * scratch_size));
     return static_cast<T*>(ncclGetLsaPointer(window, scratch_at, near_rank(rank)));
