@@ -311,7 +311,7 @@ TEST(SearchSynthesis, FindsSumsThatAreMadeAtOnce) {
   };
   for (const SynthesisQuestion& question : {SynthesisQuestion{.chunks = 2, .steps = 2, .rounds = 3},
                                             {.chunks = 4, .steps = 4, .rounds = 4},
-                                            {.chunks = 8, .rounds = 7}})
+                                            {.chunks = 8, .steps = 4, .rounds = 7}})
     EXPECT_EQ(answer(question).verdict, Verdict::Sat) << question.chunks;
   EXPECT_EQ(answer({.chunks = 8, .rounds = 6}).verdict, Verdict::Unsat);
 }
