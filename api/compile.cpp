@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "api/run.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/mpi_source.h"
@@ -424,6 +425,7 @@ OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
       for (SizedProgram& form : forms) {
         // A size belongs to the first form that reaches it.
         if (form.up_to <= from) continue;
+        if (target == Target::Mpi) require_message_plans(form.program);
         // The program is in the numbers of the ranks that are left; `asked` is what these ranks call, in
         // their own numbers.
         if (!after.empty() && !after.front().ranks.empty())

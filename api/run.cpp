@@ -29,6 +29,7 @@
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
 #include "semantics/verified.h"
+#include "semantics/verify_message_plan.h"
 #include "topology/hardware/peer_access.h"
 
 namespace chorale {
@@ -117,12 +118,29 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
     throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
 }
 
+PlanCheck plan_check(const Verified<Program>& program) {
+  return [&program](const StepRows& rows, Rank n, const Pieces& pieces, const MessagePlan& plan) {
+    const std::vector<Fault> faults =
+        violations(*program, rows.tables(), n, pieces, plan, rows.numbers.data(), 1);
+    if (!faults.empty()) throw std::logic_error("message plan: " + faults.front().words);
+  };
+}
+
+// Pieces of one element: a plan of longer ones has the same tasks.
+void require_message_plans(const Verified<Program>& program) {
+  const StepRows rows = step_rows(program);
+  const PlanCheck check = plan_check(program);
+  const Pieces pieces{rows.pieces, rows.pieces};
+  for (Rank n = 0; n < std::ssize(program->ranks); ++n)
+    check(rows, n, pieces, message_plan(*program, rows, n, pieces, 1));
+}
+
 namespace {
 
 // For each size as it is predicted to be faster: ports serialized, or all at once.
 std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const Verified<Program>& at_once,
                                      LoweringOptions how, MpiSession& session, const RunOptions& options) {
-  if (options.bytes.empty()) return run_on_mpi(session, at_once, options);
+  if (options.bytes.empty()) return run_on_mpi(session, at_once, options, plan_check(at_once));
   how.serialize_ports = true;
   std::optional<Verified<Program>> serialized;
   const double above = serialized_above(schedule.topology());
@@ -133,7 +151,8 @@ std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const V
     const double chunk_bytes = static_cast<double>(bytes) / schedule.collective().chunks_per_block;
     // Once, and only if a size requires it.
     if (chunk_bytes > above && !serialized) serialized = lower(schedule, how);
-    of_size.push_back(run_on_mpi(session, chunk_bytes > above ? *serialized : at_once, one));
+    const Verified<Program>& program = chunk_bytes > above ? *serialized : at_once;
+    of_size.push_back(run_on_mpi(session, program, one, plan_check(program)));
   }
   std::vector<RunRow> rows;  // by types and operations, then by size
   for (std::size_t i = 0; !of_size.empty() && i < of_size.front().size(); ++i)
@@ -174,7 +193,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
   if (where.executor == Executor::Mpi)
     return run_on_processes(schedule, program, how, *where.session, options);
   if (where.executor == Executor::Nccl) return run_on_nccl(*where.session, program, options, where.in_place);
-  return run_on_threads(program, options);
+  return run_on_threads(program, options, plan_check(program));
 }
 
 }  // namespace
@@ -250,7 +269,8 @@ RankData run_on(const Topology& topology, const Point& point, ElementType type, 
   const Verified<Program> program = lower(accepted(topology, does, point.schedule));
   require_memory(*program, {.bytes = {block * static_cast<std::int64_t>(size_of(type))}, .types = {type}},
                  true);
-  return outputs_of(program, {.type = type, .elements = block}, op, inputs);
+  return outputs_of(program, {.type = type, .elements = block}, op, inputs, std::chrono::minutes(1),
+                    plan_check(program));
 }
 
 std::vector<RunRow> run_library(const Collective& collective, const RunWhere& where,

@@ -17,9 +17,12 @@
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/message_time.h"
+#include "ir/program.h"
 #include "ir/report.h"
 #include "ir/run_options.h"
+#include "ir/step_rows.h"
 #include "ir/topology.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -80,6 +83,12 @@ struct Fields<RunRow> {
 // something is missing (processes, a library, memory) and for options out of range; Hang where a rank does
 // not come in time.
 std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
+
+// Judges by semantics/verify_message_plan.h, and throws std::logic_error. The program stays where it is
+// meanwhile.
+PlanCheck plan_check(const Verified<Program>&);
+// The same of the plans that all ranks of an emitted program make.
+void require_message_plans(const Verified<Program>&);
 
 // What rows of runs came to.
 struct Tally {

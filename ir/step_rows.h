@@ -3,8 +3,11 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
+#include "ir/message_plan.h"
+#include "ir/pieces.h"
 #include "ir/program.h"
 #include "ir/step_table.h"
 #include "ir/topology.h"
@@ -29,5 +32,8 @@ struct StepRows {
 // machine shares are one lane, each other one is its own; without links, all of a rank are one.
 StepRows step_rows(const Program&, const Topology& = {});
 StepRows step_rows(const Verified<Program>&);  // with the order of its sums
+
+// Judges the plan of a rank before it runs, and throws where it is wrong.
+using PlanCheck = std::function<void(const StepRows&, Rank, const Pieces&, const MessagePlan&)>;
 
 }  // namespace chorale

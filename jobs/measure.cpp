@@ -14,6 +14,7 @@
 
 #include "api/compose.h"
 #include "api/inputs.h"
+#include "api/run.h"
 #include "codegen/passes/lower.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
@@ -95,7 +96,7 @@ RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, cons
   const bool gpus = over == MeasuredOver::Nccl;
   if (contestant.program != nullptr)
     return (gpus ? run_on_nccl(session, *contestant.program, options)
-                 : run_copied_on_mpi(session, *contestant.program, options))
+                 : run_copied_on_mpi(session, *contestant.program, options, plan_check(*contestant.program)))
         .at(0);
   if (contestant.forced != 0)
     return run_mpi_library(*session.forced(own.kind, contestant.forced), own, options).at(0);

@@ -43,24 +43,44 @@ RankBuffers buffers_of(const Collective& collective, Rank n, std::int64_t block_
 
 namespace {
 
+// In the memory that both buffers share. Slots of both follow each other there, so the position of the first
+// of each is sufficient.
+std::int64_t first_element(const Program& program, Rank n, const Pieces& pieces, Buffer buffer) {
+  return pieces.slot_begin(in_place_slot(program.collective, program.chunks_per_block, n, {buffer, 0}).index);
+}
+
 RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, ElementType type) {
   const RankProgram& rank = program.ranks[n];
-  const auto bytes = [&](int slots) {
-    return pieces.slot_begin(slots) * static_cast<std::int64_t>(size_of(type));
-  };
-  if (!program.in_place) return buffers_apart(bytes(rank.input_chunks), bytes(rank.output_chunks));
-  // Slots of both follow each other in the shared memory, so the position of the first of each is sufficient.
-  const auto begin = [&](Buffer buffer) {
-    return bytes(in_place_slot(program.collective, program.chunks_per_block, n, {buffer, 0}).index);
-  };
-  return buffers_in_place(begin(Buffer::Input), bytes(rank.input_chunks), begin(Buffer::Output),
-                          bytes(rank.output_chunks));
+  const auto size = static_cast<std::int64_t>(size_of(type));
+  const std::int64_t input = pieces.slot_begin(rank.input_chunks) * size,
+                     output = pieces.slot_begin(rank.output_chunks) * size;
+  if (!program.in_place) return buffers_apart(input, output);
+  return buffers_in_place(first_element(program, n, pieces, Buffer::Input) * size, input,
+                          first_element(program, n, pieces, Buffer::Output) * size, output);
 }
 
 }  // namespace
 
-// What shares memory has one address, apart and in place.
-RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape)
+// Addresses are places here: input and output have a place in common only where they share memory, and a rank
+// that lacks one of them has nothing to share.
+MessagePlan message_plan(const Program& program, const StepRows& rows, Rank n, const Pieces& pieces,
+                         int element_bytes) {
+  constexpr std::int64_t kApart = std::int64_t{1} << 60;
+  const RankProgram& rank = program.ranks[n];
+  std::int64_t begin[] = {1, kApart, 2 * kApart};  // by buffer
+  if (program.in_place && rank.input_chunks > 0 && rank.output_chunks > 0)
+    for (const Buffer buffer : {Buffer::Input, Buffer::Output})
+      begin[static_cast<int>(buffer)] = 1 + first_element(program, n, pieces, buffer);
+  const StepTables tables = rows.tables();
+  return MessagePlanner(
+             tables, n, pieces, element_bytes,
+             [&](const Span& span) { return reinterpret_cast<const void*>(begin[span.buffer] + span.begin); },
+             rows.numbers.data())
+      .plan();
+}
+
+RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape,
+                   const PlanCheck& check)
     : type_(shape.type),
       kept_type_(shape.type),
       rank_(n),
@@ -75,11 +95,8 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
   buffers_ = buffers(*verified, n, lengths, type_);
   if (kept_type_ != type_) wide_ = buffers(*verified, n, lengths, kept_type_);
   scratch_.resize(lengths.longest() * rows.slots[n][2] * size_of(kept_type_));
-  const StepTables tables = rows.tables();
-  const MessagePlan plan = MessagePlanner(
-                               tables, n, lengths, static_cast<int>(size_of(kept_type_)),
-                               [this](const Span& span) { return address(span); }, rows.numbers.data())
-                               .plan();
+  const MessagePlan plan = message_plan(*verified, rows, n, lengths, static_cast<int>(size_of(kept_type_)));
+  if (check) check(rows, n, lengths, plan);
   for (const MessageTask& each : plan) tasks_.push_back(task(each, rows));
   driver_.emplace(plan);
 }

@@ -35,10 +35,14 @@ RankBuffers buffers_in_place(std::int64_t input_begin, std::int64_t input_bytes,
 // n * `shift` blocks after its output (in_place_shift, ir/collective_kind.h); no shift: apart.
 RankBuffers buffers_of(const Collective&, Rank, std::int64_t block_bytes, std::optional<int> shift);
 
+// Of a rank, for blocks of those lengths; the rows are those of the program. What shares memory is one place,
+// in place and apart.
+MessagePlan message_plan(const Program&, const StepRows&, Rank, const Pieces&, int element_bytes);
+
 class RankPlan {
  public:
-  // The rows are those of the program.
-  RankPlan(const Verified<Program>&, const StepRows&, Rank, const BlockShape&);
+  // The rows are those of the program. No check: the plan runs as it was made.
+  RankPlan(const Verified<Program>&, const StepRows&, Rank, const BlockShape&, const PlanCheck& = {});
   RankPlan(const RankPlan&) = delete;  // tasks point into the buffers
   RankPlan& operator=(const RankPlan&) = delete;
 

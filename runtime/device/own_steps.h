@@ -9,19 +9,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/message_plan.h"
 #include "ir/pieces.h"
 #include "ir/step_table.h"
 
 namespace chorale {
-
-// Elements of a buffer, from its beginning on. Slots are equal or do not touch.
-struct Span {
-  int buffer = 0;
-  std::int64_t begin = 0, count = 0;
-  int receive = -1;  // not in a buffer, but what this message of the step has brought
-
-  bool same_slot(const Span& other) const { return buffer == other.buffer && begin == other.begin; }
-};
 
 struct OwnMessage {
   int peer = 0, row = 0;  // of the table of messages

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <random>
+#include <string>
 #include <utility>
 
 #include "construct/baselines/classic.h"
 #include "ir/step_rows.h"
+#include "semantics/verify_message_plan.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/semantics/machines.h"
@@ -111,6 +114,129 @@ TEST(MessagePlan, TasksWaitForMemoryAndTheirLaneAndNothingElse) {
     }
   EXPECT_GT(lanes, 100);
   EXPECT_GT(tasks, 1000);
+}
+
+// A way to change a plan: does it change one? Some changes leave a plan right, as an order that others imply.
+struct PlanFault {
+  const char* name;
+  std::function<bool(MessagePlan&, std::mt19937&)> make;
+};
+
+// Is what the plan orders, after the task no longer waits for that one, the same?
+bool is_implied(const MessagePlan& plan, int task, int before) {
+  std::vector<int> open;
+  for (const int each : plan[task].after)
+    if (each != before) open.push_back(each);
+  while (!open.empty()) {
+    const int t = open.back();
+    open.pop_back();
+    if (t == before) return true;
+    open.insert(open.end(), plan[t].after.begin(), plan[t].after.end());
+  }
+  return false;
+}
+
+std::vector<PlanFault> plan_faults() {
+  const auto any = [](const MessagePlan& plan, std::mt19937& random, auto suits) {
+    std::vector<int> tasks;
+    for (int t = 0; t < std::ssize(plan); ++t)
+      if (suits(plan[t])) tasks.push_back(t);
+    return tasks.empty() ? -1 : tasks[random() % tasks.size()];
+  };
+  const auto is = [](Kind kind) { return [kind](const MessageTask& task) { return task.kind == kind; }; };
+  const auto is_message = [](const MessageTask& task) { return task.kind != Kind::Sum; };
+  const auto changed = [=](auto suits, auto change) {
+    return [=](MessagePlan& plan, std::mt19937& random) {
+      const int t = any(plan, random, suits);
+      if (t >= 0) change(plan[t]);
+      return t >= 0;
+    };
+  };
+  return {
+      {"waits for one less",
+       [=](MessagePlan& plan, std::mt19937& random) {
+         const int t = any(plan, random, [](const MessageTask& task) { return !task.after.empty(); });
+         if (t < 0) return false;
+         const int before = plan[t].after[random() % plan[t].after.size()];
+         if (is_implied(plan, t, before)) return false;
+         std::erase(plan[t].after, before);
+         return true;
+       }},
+      {"waits for a later message",
+       [=](MessagePlan& plan, std::mt19937& random) {
+         const int t = any(plan, random, is_message);
+         for (int other = t + 1; t >= 0 && other < std::ssize(plan); ++other)
+           if (plan[other].row > plan[t].row) {
+             std::swap(plan[t], plan[other]);
+             plan[other].after = {t};
+             return true;
+           }
+         return false;
+       }},
+      {"waits for itself", [](MessagePlan& plan, std::mt19937&) { return plan[0].after = {0}, true; }},
+      {"a message is missing",
+       changed(is_message, [](MessageTask& task) { task = {.from = {task.span()}, .to = task.span()}; })},
+      {"a message is there twice",
+       [=](MessagePlan& plan, std::mt19937& random) {
+         const int t = any(plan, random, is_message);
+         if (t >= 0) plan.push_back(plan[t]), plan.back().after = {t};
+         return t >= 0;
+       }},
+      {"another peer", changed(is_message, [](MessageTask& task) { ++task.peer; })},
+      {"another length",
+       changed(is_message,
+               [](MessageTask& task) { ++(task.kind == Kind::Send ? task.from[0] : task.to).count; })},
+      {"another step", changed(is_message, [](MessageTask& task) { task.step ^= 1; })},
+      {"operands in another order",
+       [=](MessagePlan& plan, std::mt19937& random) {
+         const int t = any(plan, random, [](const MessageTask& task) { return task.from.size() > 1; });
+         if (t >= 0) std::swap(plan[t].from[0], plan[t].from[1]);
+         return t >= 0;
+       }},
+      {"an operand less", changed([](const MessageTask& task) { return task.from.size() > 1; },
+                                  [](MessageTask& task) { task.from.pop_back(); })},
+      {"an operand twice",
+       changed(is(Kind::Sum), [](MessageTask& task) { task.from.push_back(task.from[0]); })},
+      {"the function on what it does not follow",
+       changed(is(Kind::Sum), [](MessageTask& task) { task.index = 0; })},
+      {"another place of a sum",
+       [=](MessagePlan& plan, std::mt19937& random) {
+         const int t = any(plan, random, is(Kind::Sum)), other = any(plan, random, is(Kind::Sum));
+         if (t < 0 || plan[t].to.same_slot(plan[other].to)) return false;
+         plan[t].to = plan[other].to;
+         return true;
+       }},
+  };
+}
+
+// Plans are right for tags of their own and for one tag, and no single fault is overlooked.
+TEST(MessagePlan, AVerifierFindsEveryFault) {
+  const Topology t = ring_with_port(5);
+  std::mt19937 random(7);
+  std::map<std::string, int> made;
+  for (unsigned seed = 1; seed <= 3; ++seed)
+    for (const Program& program : random_programs(t, seed)) {
+      const StepRows rows = step_rows(program, t);
+      const Pieces pieces{program.chunks_per_block, program.chunks_per_block};
+      const std::vector<int> alike(rows.messages.size(), 1);
+      for (Rank n = 0; n < t.ranks; ++n)
+        for (const int* const tags : {static_cast<const int*>(nullptr), alike.data()}) {
+          const MessagePlan plan = plan_of(program, rows.tables(), n, tags);
+          const auto faults = [&](const MessagePlan& of) {
+            return violations(program, rows.tables(), n, pieces, of, tags, 1);
+          };
+          const std::vector<Fault> none = faults(plan);
+          ASSERT_TRUE(none.empty()) << program.name << ", rank " << n << ": " << none.front();
+          for (const PlanFault& fault : plan_faults()) {
+            MessagePlan wrong = plan;
+            if (plan.empty() || !fault.make(wrong, random)) continue;
+            ++made[fault.name];
+            ASSERT_FALSE(faults(wrong).empty()) << program.name << ", rank " << n << ": " << fault.name;
+          }
+        }
+    }
+  EXPECT_EQ(made.size(), plan_faults().size());
+  for (const auto& [name, times] : made) EXPECT_GT(times, 20) << name;
 }
 
 struct Together {
