@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "api/place.h"
+#include "bounds/time_bounds.h"
 #include "cost/cost.h"
-#include "cost/event_bound.h"
 #include "cost/event_time.h"
 #include "cost/program_time.h"
 #include "ir/fnv.h"
@@ -185,19 +185,22 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);
-  // What waits for messages alone is bounded without steps, and may beat what no schedule beats by steps.
-  std::optional<EventBound> least_by_events;
-  if (known != nullptr && known->model() == TimeModel::Events)
-    least_by_events.emplace(result.topology, result.collective, rounds);
-  const bool simulated = !numbers && (least_by_events || !machine.once(have_equal_rates));
-  const bool is_fastest = !least_by_events && completeness(result) == Completeness::Time;
+  // What waits for messages alone may beat what no schedule beats by steps; not the other way round.
+  const bool by_events = known != nullptr && known->model() == TimeModel::Events;
+  const bool simulated = !numbers && (by_events || !machine.once(have_equal_rates));
+  const bool is_fastest = !by_events && completeness(result) == Completeness::Time;
   const MessageShape message = message_shape(result.collective);
   for (const std::int64_t bytes : message_bytes) {
     const std::int64_t block = block_of_size(message, bytes);
     const double size = static_cast<double>(block);
     SizeRow row{.message_bytes = bytes, .block_bytes = block, .point = -1};
     // Without a rate the bound would be that of the latency alone: not what "the bound" is taken for.
-    if (!numbers && rounds > 0) row.least_us = least_by_events ? least_by_events->us(size) : least.us(size);
+    if (!numbers && rounds > 0) {
+      if (!by_events) row.least_us = least.us(size);
+      const auto claim = std::ranges::find(result.time_claims, size, &TimeClaim::block_bytes);
+      if (claim != result.time_claims.end())
+        row.least_us = std::max(row.least_us, result.topology.call_us + claim->us);
+    }
     long long sends = 0;
     for (const std::size_t p : most_likely(result, machine.once(alpha_beta), size)) {
       const Point& point = result.points[p];
@@ -235,6 +238,33 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
   std::vector<SizeRow> rows = rows_by_size(result, message_bytes, model, stop);
   std::erase_if(rows, [](const SizeRow& row) { return row.point < 0; });
   return rows;
+}
+
+TimeBoundsOf time_bounds_of(const Topology& topology, const Collective& collective,
+                            const std::vector<std::int64_t>& block_bytes) {
+  const auto bounds = std::make_shared<TimeBounds>(topology, collective);
+  return [bounds, sizes = std::vector<double>(block_bytes.begin(), block_bytes.end())](Result& result) {
+    result.time_claims.clear();
+    for (const double bytes : sizes)
+      if (TimeClaim claim = bounds->strongest(bytes, result.claims); claim.us > 0)
+        result.time_claims.push_back(std::move(claim));
+  };
+}
+
+std::string complete_in_time(const std::vector<TimeAndBound>& rows) {
+  const auto excess = [](const TimeAndBound& row) { return row.us / row.bound_us - 1; };
+  if (rows.empty() || std::ranges::any_of(rows, [](const TimeAndBound& row) { return row.bound_us <= 0; }))
+    return "";
+  const auto proven =
+      std::ranges::count_if(rows, [](const TimeAndBound& row) { return meets_bound(row.us, row.bound_us); });
+  const std::string sizes = counted(std::ssize(rows), "size");
+  if (proven == std::ssize(rows))
+    return rows.size() == 1 ? "complete in time" : "complete in time at all " + sizes;
+  const std::string most =
+      fmt::format("{:.2g} % of the bound in time", 100 * excess(*std::ranges::max_element(rows, {}, excess)));
+  if (proven == 0) return "within " + most;
+  return fmt::format("{} of {} {} complete in time, the others within {}", proven, sizes,
+                     proven == 1 ? "is" : "are", most);
 }
 
 std::vector<std::int64_t> usual_sizes() {

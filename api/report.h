@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -75,14 +76,25 @@ struct Fields<SizeRow> {
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
 // then or within a fifth of a second; a size without such a point has point -1 and no time. `known`: times of
-// points of this machine, which may be among them (null: none are). The bound is that of the claims; where
-// they have no rate it is computed, but not while a search (`is_searched`) may still find it.
+// points of this machine, which may be among them (null: none are). The bound is that of the claims, those in
+// time too; where they have no rate it is computed, but not while a search (`is_searched`) may still find it.
 std::vector<SizeRow> rows_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr,
                                   PointTimes* known = nullptr, bool is_searched = false);
 // Those that have a point.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
+// States bounds in time of a result (Result::time_claims) for blocks of those sizes: by cuts, which are found
+// once, and by its claims, if there are any.
+using TimeBoundsOf = std::function<void(Result&)>;
+TimeBoundsOf time_bounds_of(const Topology&, const Collective&, const std::vector<std::int64_t>& block_bytes);
+// How many of the rows are proven to be the fastest, and how far the others may be from that: "2 of 3 sizes
+// are complete in time, the others within 3.2 % of the bound in time". "" where a bound is not known.
+struct TimeAndBound {
+  double us = 0, bound_us = 0;
+};
+std::string complete_in_time(const std::vector<TimeAndBound>&);
+
 // Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
 std::vector<std::int64_t> usual_sizes();
 

@@ -162,6 +162,9 @@ Report report_of(const Result& result, const Listed& listed) {
   if (listed.sizes > 0 && !result.points.empty()) report.tables.push_back(sizes_table(result, listed.timed));
   for (const int i : listed.schedules) add_schedule(result.topology, result.points[i], i, report);
   if (const std::string bound = bound_in_words(result); !bound.empty()) report.sentences.push_back(bound);
+  std::vector<TimeAndBound> times;
+  for (const SizeRow& row : listed.timed) times.push_back({row.us, row.least_us});
+  if (const std::string words = complete_in_time(times); !words.empty()) report.sentences.push_back(words);
   if (!result.points.empty() && listed.timed.size() < listed.sizes)
     report.sentences.push_back(
         counted(static_cast<long long>(listed.sizes - listed.timed.size()), "more size") + " not timed");

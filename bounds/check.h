@@ -17,6 +17,11 @@ namespace chorale {
 // checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
+// What is wrong with a bound in time of a result with these claims, about this collective with one chunk per
+// block; none if its cut or its claim shows it (up to 1e-9 of it). Requires links that exist, and claims that
+// were read, not that they hold.
+std::optional<Fault> fault(const Topology&, const Collective&, const std::vector<Claim>&, const TimeClaim&);
+
 // Returns the rounds per chunk that a Weights, Partition, Trees, Cuts or Entries certificate shows for every
 // number of chunks, as a fraction; 0/1 if it shows none. With a single element of prices it holds for every
 // number of steps, with an element per step for at most `steps`. `collective` is the one that the claim is

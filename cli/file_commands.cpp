@@ -113,6 +113,7 @@ Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::
   std::string what = fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
                                  counted(report.schedules, "schedule"), listed,
                                  counted(report.bounds, "bound"), counted(report.refutations, "refutation"));
+  if (report.times > 0) what += fmt::format(", {} in time accepted", counted(report.times, "bound"));
   if (const int others = report.refutations - report.plain; report.plain > 0)
     what += others == 0
                 ? " (by the plain formula)"

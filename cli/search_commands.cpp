@@ -215,8 +215,11 @@ Outcome outcome_of(const FrontierCommand& command, Result result, const Supervis
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::vector<SizeRow> timed;
-  if (!listed.empty() && !command.bytes.empty())
+  if (!listed.empty() && !command.bytes.empty()) {
+    time_bounds_of(result.topology, result.collective,
+                   blocks_of_sizes(result.collective, command.bytes))(result);
     timed = best_by_size(result, command.bytes, command.model, supervisor.stop());
+  }
   Report report = report_of(result, {.points = listed,
                                      .best = best_sizes(result, command.model, supervisor.stop()),
                                      .timed = timed,

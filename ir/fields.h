@@ -232,6 +232,21 @@ struct Fields<Claim> {
       field<&Claim::certificate>({.help = "Its kind; Result.to_json() has all of it."})};
 };
 
+template <>
+struct Fields<TimeClaim> {
+  using T = TimeClaim;
+  static constexpr std::tuple all = {
+      field<&T::block_bytes>({.most = 1e18}),
+      field<&T::us>({.most = 1e18, .help = "No schedule ends sooner after the call."}),
+      field<&T::claim>({.unless_default = true, .help = "Number of the claim whose prices show it."}),
+      field<&T::until>({.least = -1e18,
+                        .most = 1e18,
+                        .longest = kMostRanks,
+                        .unless_default = true,
+                        .help = "By rank: inside of a cut in time until then, in microseconds."}),
+      field<&T::limits>({.longest = 1'000'000, .unless_default = true})};
+};
+
 // A member of certificates of some kinds; the others have none of that name.
 template <typename Owner, auto... Path>
 struct CertificateField : Field<Owner, Path...> {
@@ -300,7 +315,8 @@ struct Fields<Result> {
       field<&R::seconds>({.most = kMostSeconds}),
       field<&R::points>({.longest = 10'000}),
       field<&R::openings>({.longest = 100'000}),
-      field<&R::claims>({.longest = 10'000})};
+      field<&R::claims>({.longest = 10'000}),
+      field<&R::time_claims>({.longest = 10'000, .unless_default = true})};
 };
 
 template <>

@@ -141,6 +141,27 @@ struct Rate {
 };
 bool less(const Rate& a, const Rate& b);
 
+// "No schedule for blocks of `block_bytes` ends sooner after the call than `us`, however its messages wait
+// and blocks are cut": a bound in time (cost/event_time.h has its rules). Either a claim shows it, by its
+// prices, or a cut in time (docs/bounds.md proves both):
+//
+//   claim   The number of a claim of the result about any number of steps and chunks. All that pays has left
+//           its links and limits by then, less their latency.
+//   until   By rank: it is inside from 0 until then. What waits never enters; a send over a link enters if
+//           its source was outside when it began, and its destination is inside when it arrives. So a link
+//           carries what enters for `until` of its destination less latency less that of its source, at most,
+//           and a limit for as long as any of its links does. Chunks whose sources are all outside at 0
+//           (combining: one contributor is), and one of whose destinations is inside until `us`, have to
+//           enter. What enters over a link is charged to the first of `limits` over it, else to the link.
+struct TimeClaim {
+  double block_bytes = 0;
+  double us = 0;
+  int claim = -1;  // -1: a cut
+  std::vector<double> until = {};
+  std::vector<int> limits = {};  // of the machine
+  bool operator==(const TimeClaim&) const = default;
+};
+
 // How a schedule relates to the question; its construction names what made it.
 enum class Method {
   Direct,    // made as what was asked for
@@ -320,6 +341,7 @@ struct Result {
   std::vector<Point> points = {};      // those on the frontier by steps, then the others by chunks and steps
   std::vector<Opening> openings = {};  // by steps; none if complete
   std::vector<Claim> claims = {};
+  std::vector<TimeClaim> time_claims = {};  // of sizes that were asked for
   double seconds = 0;
   bool operator==(const Result&) const = default;
 };

@@ -365,6 +365,9 @@ struct ResultFields : LineFields<ResultFields> {
   std::string write(const Claim& claim, const FieldWords&) const {
     return write_fields(claim, ClaimFields{{}, result});
   }
+  std::string write(const TimeClaim& claim, const FieldWords&) const {
+    return write_fields(claim, CompactFields());
+  }
 
   void read(const JsonReader& json, const FieldWords&, Topology& topology) const {
     topology = read_topology(json);
@@ -384,6 +387,9 @@ struct ResultFields : LineFields<ResultFields> {
   }
   void read(const JsonReader& json, const FieldWords&, Claim& claim) const {
     claim = read_claim(json, result);
+  }
+  void read(const JsonReader& json, const FieldWords&, TimeClaim& claim) const {
+    claim = read_fields<TimeClaim>(json, CompactFields());
   }
 };
 

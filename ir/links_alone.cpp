@@ -51,6 +51,7 @@ Result by_links_alone(Result result) {
   result.complete = false;
   result.complete_chunks = kNotStated;
   result.openings.clear();
+  result.time_claims.clear();
   return result;
 }
 

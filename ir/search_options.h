@@ -155,6 +155,7 @@ struct CheckReport {
   std::vector<Fault> faults = {};  // empty: all is well
   int schedules = 0;               // verified
   int bounds = 0;                  // certificates accepted
+  int times = 0;                   // bounds in time accepted
   int refutations = 0;             // proofs accepted
   int plain = 0;                   // of these: of the plain formula
   int undecided = 0;               // refutations not re-done within the limits

@@ -54,6 +54,8 @@ class Table {
  public:
   Table(const Machine& machine, const Collective& collective, const OptimizeQuestion& question)
       : times_(machine, question.time),
+        state_time_bounds_(
+            time_bounds_of(machine, collective, blocks_of_sizes(collective, question.message_bytes))),
         messages_(question.message_bytes),
         measured_(question.measured),
         shape_(message_shape(collective)),
@@ -92,6 +94,7 @@ class Table {
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop, bool is_searched) {
+    state_time_bounds_(result);
     Optimized answer{.shape = shape_, .sizes = messages_, .library = library_, .time = times_.model()};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
     const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_, is_searched);
@@ -189,6 +192,7 @@ class Table {
   }
 
   PointTimes times_;
+  const TimeBoundsOf state_time_bounds_;
   const std::vector<std::int64_t> messages_;
   const MeasuredSizes measured_;
   const MessageShape shape_;

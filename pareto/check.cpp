@@ -153,6 +153,7 @@ class Checker {
       check_claim(result_.claims[i], {.claim = static_cast<int>(i)});
       if (progress_) progress_(report_);
     }
+    for (std::size_t i = 0; i < result_.time_claims.size(); ++i) check_time(static_cast<int>(i));
     // Consequences of claims are checked only where the claims hold.
     if (report_.faults.empty()) report_.faults = space_faults(result_);
     return std::move(report_);
@@ -267,6 +268,17 @@ class Checker {
       return fail(at, wrong->kind, wrong->words);
     ++report_.bounds;
     if (pb_.is_asked()) keep_for_others(claim, at);
+  }
+
+  void check_time(int i) {
+    const Collective* const one = named(result_.collective.kind, 1, {});
+    if (one == nullptr) return;
+    if (auto wrong = fault(result_.topology, *one, result_.claims, result_.time_claims[i])) {
+      wrong->words = fmt::format("time_claims[{}]: {}", i, wrong->words);
+      report_.faults.push_back(*std::move(wrong));
+    } else {
+      ++report_.times;
+    }
   }
 
   // For each number of chunks that it is used for: of points on the frontier, or of their phases. That one

@@ -249,6 +249,9 @@ void bind_points(py::module_& module) {
   py::class_<Claim> claim(module, "Claim",
                           "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.");
   bind_fields(claim);
+  py::class_<TimeClaim> time_claim(module, "TimeClaim",
+                                   "No schedule for blocks of that size ends sooner after the call.");
+  bind_fields(time_claim);
 }
 
 // Results cannot be made in Python but from JSON: their schedules are verified as they are read.

@@ -27,7 +27,7 @@ else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy,
                                   LibraryQuestion, Link, NodeLabel, Opening, Point, Progress, Ranking, Result,
                                   RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow,
-                                  SolverReport, Space, Step, Topology)
+                                  SolverReport, Space, Step, TimeClaim, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
     from chorale.answers import Compared, Compiled, Document, Imported, Optimized, Synthesis, VerifiedProgram
@@ -43,7 +43,7 @@ else:
         "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Document", "Hang", "Hierarchy",
         "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "NodeLabel", "Opening",
         "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send",
-        "SharedLimit", "SimulatedRow", "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "Topology",
+        "SharedLimit", "SimulatedRow", "SizeRow", "SolverReport", "Space", "Step", "Synthesis", "TimeClaim", "Topology",
         "alltoallv", "bounds", "check", "classic", "classics", "collective", "collectives", "compare",
         "compile", "design", "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program",
         "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result",

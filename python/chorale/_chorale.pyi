@@ -116,6 +116,13 @@ class Claim:
     certificate: Final[str]
     seconds: Final[float]
 
+class TimeClaim:
+    block_bytes: Final[float]
+    us: Final[float]
+    claim: Final[int]
+    until: Final[List[float]]
+    limits: Final[List[int]]
+
 class Space:
     min_chunks: Final[int]
     max_chunks: Final[Optional[int]]
@@ -148,6 +155,7 @@ class Result:
     stopped: Final[str]
     points: Final[List[Point]]
     claims: Final[List[Claim]]
+    time_claims: Final[List[TimeClaim]]
     openings: Final[List[Opening]]
     space: Final[Space]
     limits: Final[SearchLimits]

@@ -9,7 +9,8 @@
 #include <random>
 #include <utility>
 
-#include "cost/event_bound.h"
+#include "bounds/check.h"
+#include "bounds/time_bounds.h"
 #include "cost/event_time.h"
 #include "pareto/strongest_bounds.h"
 #include "semantics/verify.h"
@@ -39,12 +40,11 @@ Topology of_any_rates(std::mt19937& random, Topology t) {
   return t;
 }
 
-double bound_us(const Topology& t, const Collective& one, double bytes) {
-  StrongestBounds bounds(t, one);
-  double rate = 0;
-  if (bounds.fewest_steps().steps > 0)
-    rate = static_cast<double>(bounds.rate().rounds) / static_cast<double>(bounds.rate().chunks);
-  return EventBound(t, one, rate).us(bytes);
+// Of any chunk count: those that any number of steps has.
+std::vector<Claim> rates_of(const Topology& t, const Collective& one) {
+  std::vector<Claim> claims;
+  for (const Claim& claim : StrongestBounds(t, one).claims(1)) claims.push_back(of_any_chunks(t, one, claim));
+  return claims;
 }
 
 // Each rank reaches each, so there is a schedule; the order of sums is that of trees, which is what named
@@ -61,7 +61,7 @@ TEST(EventSchedules, of_random_machines_are_right_and_not_below_the_bound) {
     EXPECT_TRUE(violations(t, with_chunks(one, point->cost.chunks), *point).empty()) << seed;
     const EventTimes times = event_times(point->schedule, t, point->cost.chunks, bytes);
     EXPECT_TRUE(violations(t, point->schedule, times, bytes / point->cost.chunks).empty()) << seed;
-    EXPECT_GE(times.us, bound_us(t, one, bytes) * (1 - 1e-9)) << seed;
+    EXPECT_GE(times.us, TimeBounds(t, one).strongest(bytes, rates_of(t, one)).us * (1 - 1e-9)) << seed;
     EXPECT_EQ(found_by_events(t, one, bytes)->schedule, point->schedule) << seed;
   }
 }
@@ -108,16 +108,60 @@ TEST(EventSchedules, are_none_where_a_rank_is_not_reached_or_nothing_may_be_spen
   EXPECT_FALSE(event_schedule(question));
 }
 
-// 10 us of latency at 0 bytes. At 1 MB what enters the last rank takes 100 us
-// over its only link besides.
-TEST(EventBound, adds_latency_and_bytes_of_a_path) {
+// By cuts and by rates; what is claimed is shown, and a hundredth more is not.
+TEST(TimeBounds, of_random_machines_are_shown_and_below_every_time) {
+  int cuts = 0, rates = 0, met = 0;
+  for (int seed = 0; seed < 200; ++seed) {
+    std::mt19937 random = test::seeded(seed);
+    const Topology t =
+        of_any_rates(random, seed % 4 == 0 ? test::able_limits(random)
+                                           : test::random_machine(random, {.ports = seed % 2 == 0}));
+    const Collective one =
+        test::random_collective(random, t.ranks, {.custom = seed % 3 == 0, .most_per_block = 1});
+    const std::vector<Claim> claims = seed % 2 == 0 ? std::vector<Claim>() : rates_of(t, one);
+    const TimeBounds bounds(t, one);
+    for (const double bytes : {0.0, 1e3, 1e5, 1e7}) {
+      TimeClaim claim = bounds.strongest(bytes, claims);
+      if (claim.us == 0) continue;
+      ++(claim.claim >= 0 ? rates : cuts);
+      const std::optional<Fault> wrong = fault(t, one, claims, claim);
+      ASSERT_FALSE(wrong) << seed << ": " << *wrong;
+      const std::optional<Point> point = found_by_events(t, one, bytes, 20'000);
+      ASSERT_TRUE(point) << seed;
+      const double us = *event_us(point->schedule, t, point->cost.chunks, bytes);
+      ASSERT_GE(us, claim.us * (1 - 1e-9)) << seed;
+      met += us <= claim.us * (1 + 1e-9);
+      claim.us *= 1.01;
+      EXPECT_TRUE(fault(t, one, claims, claim)) << seed << " at " << bytes;
+    }
+  }
+  EXPECT_GT(cuts, 100);
+  EXPECT_GT(rates, 10);
+  EXPECT_GT(met, 50);
+}
+
+// 10 us of latency at 0 bytes. At 1 MB what enters the last rank takes 100 us over its only link besides.
+TEST(TimeBounds, add_latency_and_bytes_of_a_path) {
   Topology line{.name = "line", .ranks = 3, .call_us = 7};
   line.links = {{.src = 0, .dst = 1, .alpha_us = 4, .beta_us_per_byte = 1e-5},
                 {.src = 1, .dst = 2, .alpha_us = 6, .beta_us_per_byte = 1e-4}};
-  const Collective one = make_collective("broadcast", 3, 1);
-  EXPECT_DOUBLE_EQ(EventBound(line, one, 0).us(0), 7 + 10);
-  EXPECT_DOUBLE_EQ(EventBound(line, one, 0).us(1e6), 7 + 10 + 100);
-  EXPECT_DOUBLE_EQ(EventBound(line, one, 20).us(1e6), 7 + 4 + 200);  // a rate that is claimed
+  const TimeBounds bounds(line, make_collective("broadcast", 3, 1));
+  EXPECT_DOUBLE_EQ(bounds.strongest(0, {}).us, 10);
+  EXPECT_DOUBLE_EQ(bounds.strongest(1e6, {}).us, 110);
+}
+
+// Two boxes of two, a cable of 10 us between them. Two blocks enter a box, and then go on to its other rank:
+// 2 * 40 us, the cable's latency, and that of a link.
+TEST(TimeBounds, are_those_of_a_cut_and_the_latency_behind_it) {
+  Topology t{.name = "pairs", .ranks = 4};
+  const auto join = [&](Rank a, Rank b, int bandwidth, double alpha) {
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
+      t.links.push_back({.src = from, .dst = to, .bandwidth = bandwidth, .alpha_us = alpha});
+  };
+  join(0, 1, 4, 1);
+  join(2, 3, 4, 1);
+  join(1, 2, 1, 10);
+  EXPECT_DOUBLE_EQ(TimeBounds(t, make_collective("allgather", 4, 1)).strongest(1e6, {}).us, 2 * 40 + 10 + 1);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "cost/cost.h"
-#include "cost/event_bound.h"
 #include "cost/program_time.h"
 #include "semantics/verify_event_times.h"
 #include "tests/kit/random.h"
