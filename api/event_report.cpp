@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "cost/program_time.h"
 #include "ir/words.h"
 #include "pages/figures.h"
+#include "semantics/verify_event_times.h"
 
 namespace chorale {
 namespace {
@@ -34,6 +36,9 @@ class EventReport {
         times_(event_times(point, result.topology, block_bytes)),
         // Without the call, which comes before all of it.
         last_us_(times_.us - result.topology.call_us) {
+    const std::vector<Fault> faults =
+        violations(topology_, point.schedule, times_, block_bytes / point.cost.chunks, 1);
+    if (!faults.empty()) throw std::logic_error("times by events: " + faults.front().words);
     for (const CriticalSend& each : times_.critical) critical_.insert(each.send);
     for (int i = 0; i < std::ssize(times_.sends); ++i) of_link_[times_.sends[i].send.link].push_back(i);
   }
