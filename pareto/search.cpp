@@ -68,7 +68,7 @@ constexpr std::int64_t kSomeConflicts = 1'000;
 // Limit on links times chunks times contributions (or ranks, if that is more) of machines on which a solver
 // runs before the engine's main work: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 800;
-constexpr int kLittleSolved = 4;
+constexpr int kLittleSolved = 4;  // or as many as ranks, which an Alltoall or AllReduce is often cut into
 constexpr std::int64_t kLittleConflicts = 500;
 // Sends whose times are found out before the rest: a tenth of a second and one, about.
 constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
@@ -667,7 +667,7 @@ class FrontierSearch {
     const double size = static_cast<double>(topology_.links.size()) * std::max(sent, 1.0 * topology_.ranks);
     if (size > kLittle) return;
     bound_steps_quickly();
-    solve_all(space_.min_chunks + kLittleSolved - 1, kLittleConflicts, false);
+    solve_all(space_.min_chunks + std::max(kLittleSolved, topology_.ranks) - 1, kLittleConflicts, false);
   }
 
   void solve_some() { solve_all(space_.min_chunks + kSolved - 1, kSomeConflicts, false); }
