@@ -108,14 +108,22 @@ class ChunkSearch {
     for (;; ++steps) {
       const Point* const known = best_within(steps);
       if (known != nullptr && known->cost.rounds <= rounds) return Verdict::Sat;
-      if (over()) return Verdict::Unknown;
+      if (over()) break;
       if (options_.synthesis.use_bounds) add_claim(bounds_.fewest_rounds_in(steps, rounds + 1));
       if (left(steps) <= rounds) {
         if (ask(steps, rounds)) return Verdict::Sat;
-        if (last_ == Verdict::Unknown) return Verdict::Unknown;
+        if (last_ == Verdict::Unknown) break;
       }
       if (only_these || steps >= rounds) return Verdict::Unsat;
     }
+    // Whether fewer steps are enough is open; what is known of more is not lost.
+    if (!only_these)
+      for (const SharedPoint& point : result_.points.points())
+        if (point->cost.rounds <= rounds) {
+          steps = point->cost.steps;
+          break;
+        }
+    return Verdict::Unknown;
   }
 
   // Of the fewest rounds, with these steps or the fewest.

@@ -314,6 +314,11 @@ TEST(SearchSynthesis, FindsSumsThatAreMadeAtOnce) {
                                             {.chunks = 8, .steps = 4, .rounds = 7}})
     EXPECT_EQ(answer(question).verdict, Verdict::Sat) << question.chunks;
   EXPECT_EQ(answer({.chunks = 8, .rounds = 6}).verdict, Verdict::Unsat);
+  // Whether three steps are enough is open. The schedule of four is there all the same.
+  const SynthesisResult open = answer({.chunks = 8, .rounds = 7});
+  EXPECT_EQ(open.verdict, Verdict::Unknown);
+  ASSERT_EQ(open.result.points.size(), 1U);
+  EXPECT_EQ(open.result.points[0].cost.rounds, 7);
 }
 
 TEST(SearchSynthesis, AnswersEveryKindOfBudget) {
