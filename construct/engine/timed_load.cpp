@@ -16,7 +16,7 @@ namespace {
 constexpr double kHistory = 0.3;
 constexpr double kMinPressure = 0.5, kPressureFactor = 1.15, kMaxPressure = 1e6;
 constexpr double kLeastPrice = 1e-7;  // smooth: what is free is not wasted, and a tree ends
-constexpr int kMostSweeps = 2;        // of the improvement of a tree
+constexpr int kMostTreeSweeps = 2;    // of the improvement of a tree
 constexpr double kLeastGain = 1e-9;   // of a price
 
 }  // namespace
@@ -301,12 +301,12 @@ bool TimedTree::find_tree() {
   return true;
 }
 
-// Until nothing is cheaper, or kMostSweeps times. Ranks become relays by what that gains, most first: by
+// Until nothing is cheaper, or kMostTreeSweeps times. Ranks become relays by what that gains, most first: by
 // number instead trees are 5 % more expensive.
 void TimedTree::improve() {
   find_latest();
   bool changed = layers_ > 1;
-  for (int sweep = 0; changed && sweep < kMostSweeps; ++sweep) {
+  for (int sweep = 0; changed && sweep < kMostTreeSweeps; ++sweep) {
     work_ += std::ssize(arcs_->from) * layers_ / 3;
     changed = false;
     gains_.clear();
