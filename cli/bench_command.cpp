@@ -63,7 +63,7 @@ struct Contestant {
 // Buffers as the collective has them, so that its bandwidth means the same.
 std::optional<Choice> fastest(const Result& result, const Collective& collective, double block_bytes) {
   return select({&result, 1}, call_of(collective, block_bytes), [&](const Choice& choice) {
-    return result.points[choice.point].collective.kind == collective.kind;
+    return row_of(result.points[choice.point].collective.kind).result == collective.kind;
   });
 }
 
@@ -103,7 +103,7 @@ std::vector<Contestant> contestants_of(const std::string& name, const BenchComma
   if (!command.all_points || !names_a_file(name)) return {one};
   std::vector<Contestant> each;
   for (const int point : chosen_points(name, *one.result, {}, false))
-    if (one.result->points[point].collective.kind == collective.kind)
+    if (row_of(one.result->points[point].collective.kind).result == collective.kind)
       each.push_back({.name = fmt::format("{} point {}", name, point), .result = one.result, .point = point});
   return each;
 }

@@ -21,7 +21,8 @@ def bench(ranks, *arguments, code=0):
 
 
 run(chorale, "frontier", "full:4", "allreduce", "--max-chunks", "2", "--json", "f.json")
-for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.json"], "allgather": ["ring", "direct"],
+run(chorale, "synthesize", "ring:4", "allreduce", "--sum", "once", "--chunks", "8", "--steps", "4", "--rounds", "7", "--json", "once.json")
+for collective, algorithms in {"allreduce": ["ring", "direct", "two_tree", "f.json", "once.json"], "allgather": ["ring", "direct"],
                                "reducescatter": ["ring", "recursive_halving_reducescatter"], "alltoall": ["direct"],
                                "broadcast": ["binomial", "tree"], "reduce": ["binomial"], "gather": ["binomial"],
                                "scatter": ["binomial"]}.items():
