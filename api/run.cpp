@@ -66,7 +66,12 @@ void require_memory(const Form& program, const RunOptions& options, bool all_ran
                        rank.scratch_chunks * std::min(largest, scratch_block);
     bytes = all_ranks ? bytes + own : std::max(bytes, own);
   }
-  const double wide = options.accumulation == Accumulation::Float32 ? 3 : 1;  // as many again, of float32
+  // As many elements again, of what is longer or travels.
+  const double wide = options.accumulation == Accumulation::Float32 ? 3
+                      : options.wire != ElementType::Float32
+                          ? 1 + static_cast<double>(size_of(ElementType::Float32)) /
+                                    static_cast<double>(size_of(options.wire))
+                          : 1;
   const double needed =
       wide * bytes / program.chunks_per_block +
       tensor_bytes(program, options, largest) * (all_ranks ? static_cast<double>(program.ranks.size()) : 1);
@@ -116,6 +121,21 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
     throw InputError("--accumulate", name_of(collective) + " adds nothing", "leave it out");
   if (std::none_of(options.types.begin(), options.types.end(), is_short_type))
     throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
+}
+
+// Of two ranks each sum is made once.
+void require_wire(const RunOptions& options, const Collective& collective, std::string_view where) {
+  if (options.wire == ElementType::Float32) return;
+  if (!where.empty())
+    throw InputError("--wire", fmt::format("{} send elements as they are", where),
+                     "use a schedule of --sum once over threads or mpi");
+  for (const ElementType type : options.types)
+    if (type != ElementType::Float32)
+      throw InputError("--wire", fmt::format("is for float32, not {}", to_string(type)), "leave out --type");
+  if (!adds(collective)) throw InputError("--wire", name_of(collective) + " adds nothing", "leave it out");
+  if (!adds_once(collective) && collective.ranks > 2)
+    throw InputError("--wire", "partial sums travel, and would be rounded at each addition",
+                     "use a schedule of --sum once");
 }
 
 PlanCheck plan_check(const Verified<Program>& program) {
@@ -171,6 +191,11 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
     throw InputError(fmt::format("--transport {}", entry_of(where.executor).name),
                      "rounds 16-bit floats after each addition, and not once",
                      "use --transport threads or mpi, or --type float32");
+  require_wire(options, point.collective,
+               !by_messages
+                   ? fmt::format("blocks and kernels of --transport {}", entry_of(where.executor).name)
+               : where.epilogue.expression.empty() ? ""
+                                                   : "sums that an epilogue follows");
   const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
   // Over NCCL the program for two buffers is planned for one.
   LoweringOptions how{.in_place = where.in_place && where.executor != Executor::Nccl};
@@ -211,6 +236,13 @@ std::span<const ExecutorEntry> known_executors() {
 
 const ExecutorEntry& entry_of(Executor executor) {
   return *std::ranges::find(known_executors(), executor, &ExecutorEntry::executor);
+}
+
+std::string on_wire_words(const RunOptions& options) {
+  return options.wire == ElementType::Float32
+             ? ""
+             : fmt::format(", float32 travels as {} (sizes and rates are of what travels)",
+                           to_string(options.wire));
 }
 
 RunOptions by_messages(RunOptions options, const Collective& collective) {
@@ -277,6 +309,7 @@ std::vector<RunRow> run_library(const Collective& collective, const RunWhere& wh
                                 const RunOptions& options) {
   require_executor(where, collective.ranks);
   require_sums_of_halves(options, collective);
+  require_wire(options, collective, "libraries' own collectives");
   if (where.executor == Executor::Nccl)
     return with_busbw(run_nccl_library(*where.session, collective, options, where.in_place), collective);
   if (where.executor == Executor::Mpi)

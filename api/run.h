@@ -105,6 +105,9 @@ Tally tally_of(std::span<const RunRow>);
 Report report_of(std::span<const RunRow>, const Collective&, const std::string& title,
                  const std::vector<int>& points = {});
 
+// ", float32 travels as ..., sizes are of that", or nothing: for headings.
+std::string on_wire_words(const RunOptions&);
+
 // Options whose sizes are of messages of a collective (cost/busbw.h), as run() takes them: of blocks.
 RunOptions by_messages(RunOptions, const Collective&);
 
@@ -121,6 +124,10 @@ RankData run_on(const Topology&, const Point&, ElementType, ReduceOp, const Rank
 
 // Accumulation in float32 is for sums of 16-bit floats: throws InputError if there are none.
 void require_sums_of_halves(const RunOptions&, const Collective&);
+
+// Float32 travels as a shorter type in sums that are made once, by messages: throws InputError for others,
+// and where `where` names what sends elements as they are.
+void require_wire(const RunOptions&, const Collective&, std::string_view where = {});
 
 // The same with what MPI itself, or NCCL itself, does for this collective: to compare with. Executors Mpi and
 // Nccl.

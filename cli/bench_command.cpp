@@ -170,9 +170,10 @@ std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command
 // The table of nccl-tests, with the algorithm before each line.
 Report report_of(const std::vector<BenchLine>& lines, const Collective& collective,
                  const BenchCommand& command) {
-  Report report{.title = fmt::format("{}, {} as processes{}; times are medians of {}", name_of(collective),
-                                     counted(collective.ranks, "rank"),
-                                     command.gpus ? " with a GPU each" : "", command.options.iterations)};
+  Report report{.title =
+                    fmt::format("{}, {} as processes{}{}; times are medians of {}", name_of(collective),
+                                counted(collective.ranks, "rank"), command.gpus ? " with a GPU each" : "",
+                                on_wire_words(command.options), command.options.iterations)};
   ReportTable table{
       .rows = {{"algorithm", "size (B)", "count", "type", "redop", "root", "time (us)", "algbw (GB/s)",
                 "busbw (GB/s)", "#wrong", "in place (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"}},
@@ -260,7 +261,8 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
     for (ReduceOp op : command.options.ops)
       for (std::int64_t size : sizes(command))
         for (const Contestant& each : contestants) {
-          const std::int64_t element = static_cast<std::int64_t>(size_of(type)),
+          const std::int64_t element =
+                                 static_cast<std::int64_t>(size_of(on_wire(type, command.options.wire))),
                              count = size / blocks / element;
           BenchLine line{.algorithm = each.name,
                          .bytes = count * element * blocks,

@@ -56,9 +56,9 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
 }
 
 std::string heading(const RunCommand& command, const Result& result) {
-  return fmt::format("{}, {}: {} as {}{}{}", result.topology.name, name_of(result.collective),
+  return fmt::format("{}, {}: {} as {}{}{}{}", result.topology.name, name_of(result.collective),
                      counted(result.topology.ranks, "rank"), entry_of(command.transport).ranks,
-                     command.in_place ? ", in place" : "",
+                     command.in_place ? ", in place" : "", on_wire_words(command.options),
                      command.epilogue.empty() ? "" : ", sums followed by " + shown(command.epilogue));
 }
 
@@ -265,6 +265,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   // A program in shared memory has counters and no queues, so neither a depth nor a least one.
   if (!shape.shared_memory || !command.options.bytes.empty())
     require_sums_of_halves(command.options, shape.collective);
+  require_wire(command.options, shape.collective, "lowered programs");
   const RunOptions options = by_messages(command.options, shape.collective);
   Report report{.title = shape.name, .tables = {{.title = summary(shape)}}};
   publish(supervisor, command, report);
@@ -307,7 +308,7 @@ void program_options(CLI::App& app, Invocation& parsed) {
   file_to_write(sub, "--html", options->html, kReportPage);
   limits(sub, parsed.limits, " and report what was verified");
   sub->final_callback([sub, options, &parsed] {
-    only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
+    only_for(sub, {"--type", "--op", "--accumulate", "--wire", "--depth", "--iterations", "--warmup"},
              !options->options.bytes.empty() && options->topology.empty(),
              "runs, with --sizes and without --topology");
     accept(parsed, options);

@@ -33,6 +33,10 @@ std::size_t size_of(ElementType type) {
   return kTypeSizes[static_cast<std::size_t>(type)];
 }
 
+ElementType on_wire(ElementType type, ElementType wire) {
+  return type == ElementType::Float32 ? wire : type;
+}
+
 // The 16-bit and 8-bit floats are the last ones of the enumeration, so one comparison finds them.
 bool is_short_type(ElementType type) {
   return type >= ElementType::Float16;

@@ -31,6 +31,8 @@ enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 enum class Accumulation { OwnType, Float32 };
 
 std::size_t size_of(ElementType);
+// What elements travel as where those of float32 travel as `wire`.
+ElementType on_wire(ElementType, ElementType wire);
 bool is_short_type(ElementType);  // a float of 16 or 8 bits
 
 std::string to_string(ElementType);  // "float32"

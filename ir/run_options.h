@@ -14,7 +14,7 @@ namespace chorale {
 
 struct RunOptions {
   // Of a *block* of the collective (defined in ir/collective.h), rounded down to whole elements; need not be
-  // divisible by anything, and may be 0.
+  // divisible by anything, and may be 0. Elements count as what they travel as (on_wire).
   std::vector<std::int64_t> bytes = {1024};
   std::vector<ElementType> types = {ElementType::Float32};
   // Of a program that only copies, the first one is run: they do not differ.
@@ -25,6 +25,7 @@ struct RunOptions {
   std::uint64_t seed = 1;                     // of the inputs
   bool check = true;                          // every element, before and after the timed runs
   Accumulation accumulation = Accumulation::OwnType;
+  ElementType wire = ElementType::Float32;  // as which elements of float32 travel, each sum made once
 };
 
 // On the command line and in Python. A new one is a member and a row.
@@ -32,8 +33,8 @@ std::span<const OptionRow<RunOptions>> run_rows();
 
 // One size, type and op. A time is from a barrier until the last rank is done.
 struct RunRow {
-  std::int64_t bytes = 0;         // of a block, in whole elements
-  std::int64_t buffer_bytes = 0;  // the largest buffer of a rank: what nccl-tests calls the size
+  std::int64_t bytes = 0;         // of a block, in whole elements, as they travel
+  std::int64_t buffer_bytes = 0;  // likewise the largest buffer of a rank: what nccl-tests calls the size
   ElementType type = ElementType::Float32;
   ReduceOp op = ReduceOp::Sum;
   double median_us = 0;

@@ -15,6 +15,7 @@ struct BlockShape {
   ElementType type = ElementType::Float32;
   std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
   Accumulation accumulation = Accumulation::OwnType;
+  ElementType wire = ElementType::Float32;  // as which elements of float32 travel and are kept
 };
 
 // dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are

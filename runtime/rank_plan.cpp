@@ -2,7 +2,8 @@
 // message and each sum waits for, so that what is timed is messages and loops alone.
 //
 // Sums of 16-bit floats in float32 have a second pair of buffers of that type: converted to float32 at the
-// beginning and back at the end, and all messages are of the wide type.
+// beginning and back at the end, and all messages are of the wide type. Where float32 travels as a short
+// type, the second pair is of that.
 #include "runtime/rank_plan.h"
 
 #include <algorithm>
@@ -82,7 +83,7 @@ MessagePlan message_plan(const Program& program, const StepRows& rows, Rank n, c
 RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape,
                    const PlanCheck& check)
     : type_(shape.type),
-      kept_type_(shape.type),
+      kept_type_(on_wire(shape.type, shape.wire)),
       rank_(n),
       epilogue_(*verified, {shape.elements, rows.pieces}, n),
       in_place_(verified->in_place),
@@ -93,7 +94,7 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
   const Pieces lengths{shape.elements, rows.pieces};
   if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
   buffers_ = buffers(*verified, n, lengths, type_);
-  if (kept_type_ != type_) wide_ = buffers(*verified, n, lengths, kept_type_);
+  if (kept_type_ != type_) kept_ = buffers(*verified, n, lengths, kept_type_);
   scratch_.resize(lengths.longest() * rows.slots[n][2] * size_of(kept_type_));
   const MessagePlan plan = message_plan(*verified, rows, n, lengths, static_cast<int>(size_of(kept_type_)));
   if (check) check(rows, n, lengths, plan);
@@ -103,7 +104,7 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
 
 // Indexed as Span::buffer numbers them: input, output, scratch.
 std::byte* RankPlan::address(const Span& span) {
-  const RankBuffers& buffers = wide_ ? *wide_ : buffers_;
+  const RankBuffers& buffers = kept_ ? *kept_ : buffers_;
   std::byte* const data[] = {buffers.input.data(), buffers.output.data(), scratch_.data()};
   return data[span.buffer] + span.begin * static_cast<std::int64_t>(size_of(kept_type_));
 }
@@ -132,12 +133,16 @@ void RankPlan::make(const Sum& sum, ReduceOp op, const EpilogueFunction& epilogu
   if (sum.index >= 0) finish(kept_type_, op, ranks_, epilogue, sum.to, sum.elements, sum.index, rank_);
 }
 
+// The mean of what travels as a short type is that of the rounded sum, in float32.
 void RankPlan::execute(ReduceOp op, Transport& transport) {
   const EpilogueFunction epilogue = epilogue_.function();
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
-  if (wide_) widen(type_, wide_->input.data(), buffers_.input.data(), elements(buffers_.input));
+  const bool short_wire = kept_ && is_short_type(kept_type_);
+  if (kept_)
+    (short_wire ? narrow(kept_type_, kept_->input.data(), buffers_.input.data(), elements(buffers_.input))
+                : widen(type_, kept_->input.data(), buffers_.input.data(), elements(buffers_.input)));
   const auto start = [&](int number) {
     Task& task = tasks_[number];
     if (task.message.bytes == 0)
@@ -147,9 +152,12 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
     return task.message.bytes == 0;
   };
   driver_->run(start, [&] { return transport.ended(); });
+  if (short_wire) widen(kept_type_, buffers_.output.data(), kept_->output.data(), elements(buffers_.output));
+  const bool divides_kept = kept_ && !short_wire;
   if (op == ReduceOp::Avg && reduces_ && !has_epilogue_)
-    divide(kept_type_, (wide_ ? *wide_ : buffers_).output.data(), elements(buffers_.output), ranks_);
-  if (wide_) narrow(type_, buffers_.output.data(), wide_->output.data(), elements(buffers_.output));
+    divide(divides_kept ? kept_type_ : type_, (divides_kept ? *kept_ : buffers_).output.data(),
+           elements(buffers_.output), ranks_);
+  if (divides_kept) narrow(type_, buffers_.output.data(), kept_->output.data(), elements(buffers_.output));
 }
 
 }  // namespace chorale

@@ -84,7 +84,7 @@ class RankPlan {
   bool has_epilogue_ = false;  // likewise
   int ranks_ = 1;
   RankBuffers buffers_ = {};
-  std::optional<RankBuffers> wide_ = {};  // of the kept type where that is another one
+  std::optional<RankBuffers> kept_ = {};  // of the kept type where that is another one
   std::vector<std::byte> scratch_ = {};
   std::vector<Task> tasks_ = {};
   std::optional<MessageDriver> driver_ = {};

@@ -58,6 +58,16 @@ ElementType kept_type(const BlockShape& shape) {
   return shape.accumulation == Accumulation::Float32 ? wide_type(shape.type) : shape.type;
 }
 
+// Values of float32, rounded to what they travel as.
+template <typename T>
+void travel(const BlockShape& shape, std::vector<T>& values) {
+  if (on_wire(shape.type, shape.wire) == shape.type) return;
+  std::vector<std::byte> wire(values.size() * size_of(shape.wire));
+  const auto data = reinterpret_cast<std::byte*>(values.data());
+  narrow(shape.wire, wire.data(), data, std::ssize(values));
+  widen(shape.wire, data, wire.data(), std::ssize(values));
+}
+
 }  // namespace
 
 TestData::TestData(const Collective& collective, const BlockShape& shape, ReduceOp op, std::uint64_t seed,
@@ -153,6 +163,7 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
       const std::vector<T> inputs = pattern<T>(promise_.place(input.rank, input.slot));
       std::vector<Kept> values(inputs.size());
       std::ranges::transform(inputs, values.begin(), [](T each) { return static_cast<Kept>(each); });
+      travel(shape_, values);
       if (sum.empty())
         sum = std::move(values);
       else
@@ -160,6 +171,7 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
           for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
         });
     }
+    travel(shape_, sum);
     if (op_ == ReduceOp::Avg && adds(collective_))
       for (Kept& value : sum) value = averaged(value, collective_.ranks);
     if (epilogue && length(slot) > 0) {

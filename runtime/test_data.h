@@ -3,7 +3,8 @@
 //
 // Values are small integers, of floating-point types divided by 8, such that every sum that the collective
 // requires is exact in any order, in the type in which sums are kept; with 16-bit floats that are accumulated
-// in float32 the result is the sum rounded once, and a sum with intermediate rounding differs from it. They
+// in float32 the result is the sum rounded once, and a sum with intermediate rounding differs from it; values
+// of float32 that travel as a short type are rounded to it, and so is their sum. They
 // depend on rank, slot and element: data in a wrong slot differ there, save by accident.
 //
 // Data whose sums are rounded are normal floats of mixed magnitude and sign: their sums depend on the order

@@ -292,6 +292,7 @@ class _RunOptions(TypedDict, total=False):
     iterations: int
     warm_up: int
     accumulate: str
+    wire: str
     wait: float
 
 class _CompileOptions(TypedDict, total=False):

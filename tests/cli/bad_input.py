@@ -145,6 +145,10 @@ lines = {
     "mpi without mpirun": (["run", "good.json", "--transport", "mpi"], "mpirun"),
     "float32 sums of what is not added": (["run", "good.json", "--type", "half", "--accumulate", "float32"], "adds nothing"),
     "float32 sums of no halves": (["run", "sum.json", "--accumulate", "float32"], "--type half"),
+    "a wire of what is not added": (["run", "good.json", "--wire", "bf16"], "--wire: allgather adds nothing"),
+    "a wire of partial sums": (["run", "sum.json", "--wire", "bf16"], "use a schedule of --sum once"),
+    "a wire of halves": (["run", "at_once.json", "--wire", "fp16", "--type", "half"], "--wire: is for float32, not float16"),
+    "a wire of kernels": (["run", "sum.json", "--wire", "fp16", "--transport", "kernel"], "--wire: blocks and kernels of --transport kernel"),
     "accumulation of a word": (["run", "sum.json", "--accumulate", "double"], "double"),
     "classic unknown": (["classic", "ring_allfoo", "ring:4"], "ring_allfoo"),
 }

@@ -51,6 +51,17 @@ assert f"f.json point {points[0]} " in text and "N/A" in text, text
 text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "-d", "half").stdout
 assert "N/A" in text and "half" in text, text
 assert "0 OK" in bench(3, "allreduce", "ring", "-b", "6", "-e", "6K", "-d", "half", "--accumulate", "float32").stdout
+# Sizes, counts and rates are of what travels; what cannot is refused.
+run(chorale, "frontier", "full:4", "allreduce", "--sum", "once", "--max-chunks", "2", "--json", "once.json")
+text = bench(4, "allreduce", "once.json", "--wire", "bf16", "-b", "998", "-e", "998", "-o", "all", "--json", "rows.json").stdout
+rows = json.loads((work / "rows.json").read_text())["rows"]
+assert len(rows) == 5 and "float32 travels as bfloat16" in text, text
+for row in rows:
+    assert row["size"] == 998 and row["count"] == 499 and row["type"] == "float32" and row["wrong"] == 0 and row["agrees"], row
+    assert abs(row["algbw_gbs"] - 998 / row["time_us"] / 1e3) < 1e-9 and row["in_place"]["wrong"] == 0, row
+for algorithm, words in {"mpi": "libraries' own collectives send elements as they are", "ring": "use a schedule of --sum once"}.items():
+    said = bench(3, "allreduce", algorithm, "--wire", "bf16", code=2).stderr
+    assert "--wire: " in said and words in said, said
 # The columns of nccl-tests: six that report what is measured, then four for each half.
 text = bench(4, "reduce", "mpi", "binomial_reduce", "-b", "64", "-e", "192", "-i", "64", "-r", "2", "-n", "1", "-w",
              "0", "-o", "avg").stdout.splitlines()

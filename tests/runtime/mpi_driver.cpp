@@ -3,12 +3,14 @@
 //
 //   right     programs of all collectives give the right data, in all types and uneven sizes
 //   halves    the same with halves that are added in float32
+//   wire      float32 that travels as short types gives the bits of a slow judge, over MPI and threads
 //   many      a program for one rank more is refused, in words that say what to do
 //   hang      a message that is never sent ends in a Hang, whose words are printed; mpirun then ends the job
 //   arrives   a rank that sends and receives nothing goes on when its message has arrived, not before
 //   absent    a rank that does not come to a barrier is named
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -77,6 +79,103 @@ bool halves(MpiSession& session) {
       wrong += row.wrong;
   }
   return wrong == 0;
+}
+
+// A short type by its definition: digits after the first, the least exponent, the largest number, and whether
+// larger ones become it.
+struct Wire {
+  ElementType type = ElementType::Float16;
+  int digits = 0, least = 0;
+  double most = 0;
+  bool saturates = false;
+};
+
+float rounded(float value, const Wire& wire) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(value), wire.least) - wire.digits),
+               nearest = std::nearbyint(value / unit) * unit;
+  if (std::abs(nearest) <= wire.most) return static_cast<float>(nearest);
+  return std::copysign(wire.saturates ? static_cast<float>(wire.most) : HUGE_VALF, value);
+}
+
+// Element by element, in the order of the ranks.
+float judged(const std::vector<std::vector<float>>& inputs, std::size_t i, ReduceOp op, const Wire& wire) {
+  float sum = rounded(inputs.front()[i], wire);
+  for (std::size_t n = 1; n < inputs.size(); ++n) {
+    const float value = rounded(inputs[n][i], wire);
+    sum = op == ReduceOp::Max ? std::max(sum, value) : sum + value;
+  }
+  sum = rounded(sum, wire);
+  return op == ReduceOp::Avg ? sum / static_cast<float>(inputs.size()) : sum;
+}
+
+// Infinities of both signs have no sum.
+bool same(float one, float other) {
+  return one == other || (std::isnan(one) && std::isnan(other));
+}
+
+// Of this rank over MPI, and of all ranks as threads.
+std::int64_t differ_on_wire(MpiSession& session, const Topology& t, const Point& point, const Wire& wire,
+                            std::int64_t elements, ReduceOp op) {
+  const Verified<Program> program = lower(accepted(t, point.collective, point.schedule));
+  const BlockShape shape{.elements = elements, .wire = wire.type};
+  const std::int64_t blocks = input_chunks(point.collective, 0) / point.collective.chunks_per_block;
+  const bool scatters = blocks > 1;
+  std::vector<std::vector<float>> inputs;
+  std::vector<std::vector<std::byte>> bytes;
+  std::mt19937 random(static_cast<unsigned>(elements));
+  for (int n = 0; n < session.ranks(); ++n) {
+    std::vector<float> input(blocks * elements);
+    for (float& value : input)
+      value = std::ldexp(static_cast<float>(random() % 20001) - 10000, static_cast<int>(random() % 24) - 20);
+    const auto* const data = reinterpret_cast<const std::byte*>(input.data());
+    bytes.emplace_back(data, data + input.size() * sizeof(float));
+    inputs.push_back(std::move(input));
+  }
+  std::int64_t differ = 0;
+  const auto count = [&](Rank n, std::span<const std::byte> output) {
+    std::vector<float> have(elements);
+    differ += output.size() != have.size() * sizeof(float);
+    if (differ > 0 || have.empty()) return;
+    std::memcpy(have.data(), output.data(), output.size());
+    for (std::int64_t i = 0; i < elements; ++i)
+      differ += !same(have[i], judged(inputs, (scatters ? n * elements : 0) + i, op, wire));
+  };
+  RankPlan plan(program, step_rows(program), session.rank(), shape);
+  std::ranges::copy(bytes[session.rank()], plan.input().begin());
+  const std::unique_ptr<Transport> transport = session.transport(std::chrono::minutes(1));
+  plan.execute(op, *transport);
+  count(session.rank(), plan.output());
+  if (session.rank() == 0) {
+    const auto outputs = outputs_of(program, shape, op, bytes);
+    for (Rank n = 0; n < session.ranks(); ++n) count(n, outputs[n]);
+  }
+  return static_cast<std::int64_t>(transport->sum(static_cast<double>(differ)));
+}
+
+// A ring, whose partial sums are rounded, differs.
+bool wire(MpiSession& session) {
+  const int n = session.ranks();
+  const Topology full = test::full(n);
+  bool good = true;
+  for (const Wire& wire :
+       {Wire{ElementType::Float16, 10, -14, 65504}, Wire{ElementType::Bfloat16, 7, -126, 3.4e38},
+        Wire{ElementType::Float8E4m3, 3, -6, 448, true},
+        Wire{ElementType::Float8E5m2, 2, -14, 57344, true}}) {
+    for (const char* name : {"one_shot_allreduce", "direct_allreduce", "direct_reducescatter"})
+      for (const std::int64_t elements : {0, 1, 7, 1021})
+        for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Avg, ReduceOp::Max}) {
+          Point point = classic_algorithm(name, full, {.chunks = 2});
+          point.collective.order = parse_sum_order("once", n, name);
+          const std::int64_t differ = differ_on_wire(session, full, point, wire, elements, op);
+          if (differ > 0 && session.rank() == 0)
+            fmt::print("{}, {}, {} elements: {} differ\n", name, to_string(wire.type), elements, differ);
+          good = good && differ == 0;
+        }
+    const Point ring = classic_algorithm("ring_allreduce", full, {.chunks = 2});
+    good = good && (n == 2 || differ_on_wire(session, full, ring, wire, 1021, ReduceOp::Sum) > 0);
+  }
+  return good;
 }
 
 bool many(MpiSession& session) {
@@ -161,6 +260,7 @@ int main(int argc, char** argv) {
   MpiSession& session = *started;
   const bool good = what == "right"     ? right(session)
                     : what == "halves"  ? halves(session)
+                    : what == "wire"    ? wire(session)
                     : what == "many"    ? many(session)
                     : what == "absent"  ? absent(session)
                     : what == "arrives" ? arrives(session)
