@@ -45,6 +45,7 @@ constexpr long long kWorkOfEffort = 1'000'000;
 constexpr long long kWorkOfConflict = 5'000;
 // The conflicts of all questions of a chunk count are those of so many.
 constexpr int kQuestionsOfAll = 4;
+constexpr int kSolvedAtOnce = 4;  // chunk counts, before the effort is asked whether there are more
 
 // None if negative.
 std::int64_t fewer(std::int64_t a, std::int64_t b) {
@@ -461,8 +462,8 @@ class CountSearch {
       conflicts_left_ = clock_.left().value_or(-1);
       if (conflicts_left_ >= 0) conflicts_left_ /= counts * kWorkOfConflict * kQuestionsOfAll;
       // Twice as many each time: the effort may end what so many counts take.
-      for (int first = space_.min_chunks, last = first; first <= most && !clock_.over();
-           first = last + 1, last = std::min(2 * last, most)) {
+      for (int first = space_.min_chunks, last = std::min(first + kSolvedAtOnce - 1, most);
+           first <= most && !clock_.over(); first = last + 1, last = std::min(2 * last, most)) {
         std::vector<std::function<void()>> tasks;
         for (int chunks = first; chunks <= last; ++chunks)
           for (const CollectiveKind kind : kinds) {

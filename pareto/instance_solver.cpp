@@ -137,7 +137,7 @@ constexpr int kPlans = 8;
 constexpr unsigned kFillings = 50;
 // Of the search for a schedule with plain sums.
 constexpr std::int64_t kConflictsForSums = 2000;
-constexpr long long kWorkOfLiteral = 5;  // encoded and read by a solver
+constexpr long long kWorkOfLiteral = 1;  // encoded and read by a solver
 
 }  // namespace
 
