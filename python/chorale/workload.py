@@ -33,7 +33,7 @@ from chorale.exchanges import carries, global_rank, part
 from chorale.logs import log
 from chorale.statements import TYPES
 
-FORM = 7  # of what `chorale compile` writes: older libraries are made again
+FORM = 8  # of what `chorale compile` writes: older libraries are made again
 MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
