@@ -79,6 +79,7 @@ std::string annotation(const FieldWords& words) {
   if constexpr (std::is_same_v<Value, double>) return "float";
   if constexpr (std::is_same_v<Value, Rate>) return "Optional[Fraction]";
   if constexpr (std::is_same_v<Value, std::vector<int>> || std::is_same_v<Value, RankSet>) return "List[int]";
+  if constexpr (std::is_same_v<Value, std::vector<double>>) return "List[float]";
   if constexpr (std::is_same_v<Value, std::vector<Cable>>) return "List[Tuple[int, int]]";
   if constexpr (requires(Value value) { value.has_value(); }) {
     const std::string value = annotation<typename Value::value_type>(words);

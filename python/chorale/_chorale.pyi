@@ -67,6 +67,7 @@ class Chunk:
     post: Final[List[int]]
     input: Final[int]
     output: Final[int]
+    summed: Final[bool]
 
 class Collective:
     @staticmethod
