@@ -231,7 +231,11 @@ class Work : public std::enable_shared_from_this<Work> {
   Outcome outcome_of(std::vector<Optimized> answers, Stopped stopped, bool by_work) const {
     Outcome outcome;
     for (Optimized& answer : answers) {
-      if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
+      if (stopped != Stopped::No && !answer.result.complete) {  // and unproven
+        answer.result.stopped = stopped;
+        // The supervisor's end of the search has no limit in the options of the search.
+        if (stopped == Stopped::TimeLimit) answer.result.limits.time_ms = supervisor_.limits().time.count();
+      }
       outcome.text +=
           (outcome.text.empty() ? "" : "\n") + heading(answer.result) + "\n" + text_of(report_of(answer));
       // Without a schedule: impossible only if the search was complete. Of several what is undecided counts.
