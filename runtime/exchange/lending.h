@@ -148,15 +148,21 @@ class LendingTransport : public HostTransport {
     bool is_published, is_over;
   };
 
-  // What was sent by several is looked through once for each receive.
+  // What was sent by several is looked through once for each receive. A peer may make room at any moment:
+  // what comes behind a send without room waits, too, so that messages of a pair stay in order.
   bool any_is_over() {
     bool any = false;
+    std::vector<int> full;  // peers
     for (Started& each : started_) {
       if (!each.sends)
         each.is_over = is_there(*each.message, each.sent);
       else if (each.is_published)
         each.is_over = is_back(*each.message, each.sent.ticket);
-      else if (has_room(*each.message)) {
+      else if (std::find(full.begin(), full.end(), each.message->peer) != full.end())
+        continue;
+      else if (!has_room(*each.message))
+        full.push_back(each.message->peer);
+      else {
         each.sent.ticket = publish(*each.message);
         each.is_published = true;
         --unpublished_;
