@@ -185,7 +185,7 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
   const TimeBound least(result.topology, result.collective, rounds, rates_of_steps(result));
   const Machine machine = known != nullptr ? known->machine() : Machine(result.topology);
   const std::optional<AlphaBeta> numbers = asked_for(model, machine);
-  // What waits for messages alone may beat what no schedule beats by steps; not the other way round.
+  // What waits for messages alone may beat what no schedule beats by steps; the reverse does not hold.
   const bool by_events = known != nullptr && known->model() == TimeModel::Events;
   const bool simulated = !numbers && (by_events || !machine.once(have_equal_rates));
   const bool is_fastest = !by_events && completeness(result) == Completeness::Time;

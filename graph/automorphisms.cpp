@@ -419,7 +419,7 @@ std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
 
 namespace {
 
-// The links of a rank, by what they lead to, where two ranks are not told apart: equal if these can be
+// The links of a rank, by what they lead to, where two ranks are not distinguished: equal if these can be
 // exchanged, and compared before the whole machine is.
 std::vector<Ends> links_of(const Topology& topology, const std::vector<LinkId>& links, Rank a, Rank b) {
   std::vector<Ends> ends;

@@ -20,13 +20,13 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostEqual = 6;       // chunks that a claim of this kind is about
-constexpr int kMostWays = 20'000;   // of the rounds among steps: 20 MB of proof
-constexpr int kMostTurns = 5'000;   // that are tried backwards
-constexpr double kMostTerms = 2e6;  // of a formula
+constexpr int kMostEqual = 6;               // chunks that a claim of this kind is about
+constexpr int kMaxDivisions = 20'000;       // of the rounds among steps: 20 MB of proof
+constexpr int kMaxInferencesTried = 5'000;  // that are tried backwards
+constexpr double kMostTerms = 2e6;          // of a formula
 
 // How a line about one chunk is carried back over a step.
-struct Turn {
+struct Inference {
   bool gives = true;  // what first holders give in the step is kept; otherwise all that they can is taken off
   bool divides = false;  // divides by the coefficient of the holders; otherwise no coefficient exceeds D
 };
@@ -44,10 +44,10 @@ class GrowthProver {
 
   bool prove() { return refute({}, budget_.rounds); }
   std::string text() const { return proof_.ended(); }
-  int ways() const { return ways_; }
+  int divisions() const { return divisions_; }
 
  private:
-  // All ways that begin so.
+  // All divisions that begin so.
   bool refute(const std::vector<int>& begun, int left) {
     std::string other;  // some step has more rounds, or fewer
     for (int s = 1; s <= std::ssize(begun); ++s) {
@@ -56,9 +56,9 @@ class GrowthProver {
       if (r > 0) other += "1 ~" + GrowthFormula::round(s, r) + " ";
     }
     if (std::ssize(begun) + 1 == budget_.steps) {
-      std::vector<int> way = begun;
-      way.push_back(left);
-      if (++ways_ > kMostWays || !refute_way(way)) return false;
+      std::vector<int> division = begun;
+      division.push_back(left);
+      if (++divisions_ > kMaxDivisions || !refute_division(division)) return false;
       if (left < budget_.rounds)
         proof_.derive(other + "1 ~" + GrowthFormula::round(budget_.steps, left + 1) + " ");
     } else {
@@ -71,14 +71,14 @@ class GrowthProver {
     return true;
   }
 
-  bool refute_way(const std::vector<int>& way) {
+  bool refute_division(const std::vector<int>& division) {
     most_ = {0};
-    for (const int r : way) most_.push_back(std::min({all(), by_holders(r), by_rounds(r)}));
+    for (const int r : division) most_.push_back(std::min({all(), by_holders(r), by_rounds(r)}));
     tried_.clear();
-    std::vector<Turn> turns;
+    std::vector<Inference> inferences;
     const Need need{.least = formula_.wanted(), .given = std::vector<std::int64_t>(budget_.steps + 1)};
-    if (!find_turns(way, need, budget_.steps, turns)) return false;
-    write(way, turns);
+    if (!find_inferences(division, need, budget_.steps, inferences)) return false;
+    write(division, inferences);
     return true;
   }
 
@@ -89,37 +89,39 @@ class GrowthProver {
   std::int64_t by_rounds(int r) const { return most_.back() + r * formula_.of_all(); }
   std::int64_t given_by_first(int r) const { return std::min(r * formula_.of_first(), formula_.given()); }
 
-  bool is_too_much(const std::vector<int>& way, const Need& need, int s) const {
+  bool is_too_much(const std::vector<int>& division, const Need& need, int s) const {
     std::int64_t have = need.holders * most_[s];
-    for (int t = s + 1; t <= budget_.steps; ++t) have += need.given[t] * way[t - 1] * formula_.of_first();
+    for (int t = s + 1; t <= budget_.steps; ++t)
+      have += need.given[t] * division[t - 1] * formula_.of_first();
     return have < chunks_ * need.least;
   }
 
-  bool find_turns(const std::vector<int>& way, const Need& need, int s, std::vector<Turn>& turns) {
-    if (is_too_much(way, need, s)) return true;
-    if (s == 0 || std::ssize(tried_) > kMostTurns) return false;
+  bool find_inferences(const std::vector<int>& division, const Need& need, int s,
+                       std::vector<Inference>& inferences) {
+    if (is_too_much(division, need, s)) return true;
+    if (s == 0 || std::ssize(tried_) > kMaxInferencesTried) return false;
     if (!tried_.insert({s, need.holders, need.least, need.given}).second) return false;
     for (const bool gives : {true, false})
       for (const bool divides : {true, false}) {
-        const Turn turn{.gives = gives, .divides = divides};
-        const Need before = turned(way, need, s, turn);
+        const Inference inference{.gives = gives, .divides = divides};
+        const Need before = carried_back(division, need, s, inference);
         if (before.least <= 0) continue;
-        turns.push_back(turn);
-        if (find_turns(way, before, s - 1, turns)) return true;
-        turns.pop_back();
+        inferences.push_back(inference);
+        if (find_inferences(division, before, s - 1, inferences)) return true;
+        inferences.pop_back();
       }
     return false;
   }
 
-  Need turned(const std::vector<int>& way, Need need, int s, const Turn& turn) const {
-    const int r = way[s - 1];
-    need.given[s] = turn.gives ? need.holders : 0;
-    if (!turn.gives) need.least -= need.holders * given_by_first(r);
+  Need carried_back(const std::vector<int>& division, Need need, int s, const Inference& inference) const {
+    const int r = division[s - 1];
+    need.given[s] = inference.gives ? need.holders : 0;
+    if (!inference.gives) need.least -= need.holders * given_by_first(r);
     need.holders *= 1 + r * formula_.of_other();
     const auto each = [&](const auto& change) {
       for (std::int64_t& coefficient : need.given) coefficient = change(coefficient);
     };
-    if (turn.divides) {
+    if (inference.divides) {
       const auto divided = [by = need.holders](std::int64_t a) { return (a + by - 1) / by; };
       need.least = divided(need.least);
       each(divided);
@@ -132,7 +134,7 @@ class GrowthProver {
     return need;
   }
 
-  void write(const std::vector<int>& way, const std::vector<Turn>& turns) {
+  void write(const std::vector<int>& division, const std::vector<Inference>& inferences) {
     const Need last{.least = formula_.wanted(), .given = std::vector<std::int64_t>(budget_.steps + 1)};
     Need need = last;
     int s = budget_.steps;
@@ -141,16 +143,16 @@ class GrowthProver {
       proof_.add(formula_.end_rule(at), 1);
       s = budget_.steps;
       need = last;
-      for (const Turn& turn : turns) {
-        write_turn(at, s, way[s - 1], need.holders, turn);
-        need = turned(way, need, s, turn);
+      for (const Inference& inference : inferences) {
+        write_inference(at, s, division[s - 1], need.holders, inference);
+        need = carried_back(division, need, s, inference);
         --s;
       }
       if (at > 0) proof_.end_term();
     }
     for (int t = s + 1; t <= budget_.steps; ++t) proof_.add(formula_.first_rule(t), need.given[t]);
     for (std::int64_t times = need.holders; s > 0 && most_[s] < all(); --s) {
-      const int r = way[s - 1];
+      const int r = division[s - 1];
       const bool by_all = most_[s] == most_[s - 1] + r * formula_.of_all();
       if (by_all) proof_.add(formula_.all_rule(s), times);
       if (by_all) continue;
@@ -161,21 +163,21 @@ class GrowthProver {
     proof_.add_up();
   }
 
-  void write_turn(int at, int s, int r, std::int64_t holders, const Turn& turn) {
+  void write_inference(int at, int s, int r, std::int64_t holders, const Inference& inference) {
     proof_.add(formula_.growth_rule(at, s, r), holders);
-    for (int i = 1; i <= formula_.given() && !turn.gives; ++i) {
+    for (int i = 1; i <= formula_.given() && !inference.gives; ++i) {
       if (i <= given_by_first(r)) proof_.add("~" + formula_.given(at, s, i), holders);
       if (i > given_by_first(r)) proof_.add(formula_.hold_rule(at, s, i), holders);
     }
-    if (turn.divides) proof_.divide(holders * (1 + r * formula_.of_other()));
-    if (!turn.divides) proof_.saturate();
+    if (inference.divides) proof_.divide(holders * (1 + r * formula_.of_other()));
+    if (!inference.divides) proof_.saturate();
   }
 
   const GrowthFormula& formula_;
   const int chunks_;
   const Budget budget_;
   ProofText proof_;
-  int ways_ = 0;
+  int divisions_ = 0;
   std::vector<std::int64_t> most_ = {};  // holders of all chunks after each step
   std::set<std::tuple<int, std::int64_t, std::int64_t, std::vector<std::int64_t>>> tried_ = {};
 };
@@ -201,7 +203,7 @@ BoundProof growth_proof(const Topology& asked_topology, const Collective& asked,
   return {.opb = formula.text(),
           .pbp = prover.text(),
           .rules = formula.rules(),
-          .cuts = prover.ways(),
+          .cuts = prover.divisions(),
           .chunks = claim.chunks,
           .steps = budget.steps,
           .rounds = budget.rounds};

@@ -14,7 +14,7 @@ struct BoundProof {
   std::string opb = {}, pbp = {};
   long rules = 0,
        cuts = 0;  // rules of the formula; cuts that the proof adds up, 0 if none is needed; of growth
-                  // ways to divide the rounds
+                  // divisions of the rounds among the steps
   std::optional<int> chunks = {}, steps = {}, rounds = {};  // that the formula is about; none: however many
   std::optional<std::int64_t> payment = {},
                               per_round = {};  // of a formula of payments: the most, and a round's

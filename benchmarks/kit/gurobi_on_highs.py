@@ -16,7 +16,7 @@ import types
 import highspy
 
 OPTIMAL, INFEASIBLE, TIME_LIMIT, SOLUTION_LIMIT = 2, 3, 9, 10  # as Gurobi numbers them
-FREED = 2e7  # what a row that is turned off may be off by, at least
+FREED = 2e7  # what a row that is switched off may be off by, at least
 PARAMETERS = {"mip_rel_gap": "MIPGap", "time_limit": "TimeLimit", "mip_max_improving_sols": "SolutionLimit"}
 
 

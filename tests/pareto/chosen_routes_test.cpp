@@ -109,9 +109,9 @@ TEST(ChosenRoutes, AreSpreadEvenly) {
 // leads to other ranks of other nodes. A rank's digits are its GPU and its node: 1, 2, 4 GPUs on and 1, 2, 4,
 // 8 nodes on are seven routes from each of 128 ranks, and all ranks are reached over them.
 TEST(ChosenRoutes, NodesAndRailsAreDigits) {
-  const ChosenRoutes ways = chosen_routes(load_topology("dgx-h100:16"), RouteChoice::PowersOfTwo);
-  EXPECT_EQ(ways.choice, RouteChoice::PowersOfTwo);
-  EXPECT_EQ(ways.routes.size(), 128U * 7);
+  const ChosenRoutes chosen = chosen_routes(load_topology("dgx-h100:16"), RouteChoice::PowersOfTwo);
+  EXPECT_EQ(chosen.choice, RouteChoice::PowersOfTwo);
+  EXPECT_EQ(chosen.routes.size(), 128U * 7);
 }
 
 // A route that leads through a rank, a link that is wider than its route, a limit that is missing, and so on.

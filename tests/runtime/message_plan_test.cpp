@@ -116,7 +116,7 @@ TEST(MessagePlan, TasksWaitForMemoryAndTheirLaneAndNothingElse) {
   EXPECT_GT(tasks, 1000);
 }
 
-// A way to change a plan: does it change one? Some changes leave a plan right, as an order that others imply.
+// A change of a plan: does it change one? Some changes leave a plan right, as an order that others imply.
 struct PlanFault {
   const char* name;
   std::function<bool(MessagePlan&, std::mt19937&)> make;
