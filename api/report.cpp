@@ -251,20 +251,21 @@ TimeBoundsOf time_bounds_of(const Topology& topology, const Collective& collecti
   };
 }
 
-std::string complete_in_time(const std::vector<TimeAndBound>& rows) {
+std::string complete_in_time(const std::vector<TimeAndBound>& rows, TimeModel model) {
   const auto excess = [](const TimeAndBound& row) { return row.us / row.bound_us - 1; };
   if (rows.empty() || std::ranges::any_of(rows, [](const TimeAndBound& row) { return row.bound_us <= 0; }))
     return "";
   const auto proven =
       std::ranges::count_if(rows, [](const TimeAndBound& row) { return meets_bound(row.us, row.bound_us); });
   const std::string sizes = counted(std::ssize(rows), "size");
+  const std::string in_time = model == TimeModel::Steps ? "in time by steps" : "in time";
   if (proven == std::ssize(rows))
-    return rows.size() == 1 ? "complete in time" : "complete in time at all " + sizes;
-  const std::string most =
-      fmt::format("{:.2g} % of the bound in time", 100 * excess(*std::ranges::max_element(rows, {}, excess)));
+    return "complete " + in_time + (rows.size() == 1 ? "" : fmt::format(" at all {}", sizes));
+  const std::string most = fmt::format("{:.2g} % of the bound {}",
+                                       100 * excess(*std::ranges::max_element(rows, {}, excess)), in_time);
   if (proven == 0) return "within " + most;
-  return fmt::format("{} of {} {} complete in time, the others within {}", proven, sizes,
-                     proven == 1 ? "is" : "are", most);
+  return fmt::format("{} of {} {} complete, the others within {}", proven, sizes, proven == 1 ? "is" : "are",
+                     most);
 }
 
 std::vector<std::int64_t> usual_sizes() {

@@ -88,12 +88,13 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 // once, and by its claims, if there are any.
 using TimeBoundsOf = std::function<void(Result&)>;
 TimeBoundsOf time_bounds_of(const Topology&, const Collective&, const std::vector<std::int64_t>& block_bytes);
-// How many of the rows are proven to be the fastest, and how far the others may be from that: "2 of 3 sizes
-// are complete in time, the others within 3.2 % of the bound in time". "" where a bound is not known.
+// How many of the rows are proven to be the fastest by the model of their times, and how far the others may
+// be from that: "2 of 3 sizes are complete, the others within 3.2 % of the bound in time". "" where a bound
+// is not known. What no schedule beats by steps may be beaten by one that waits for messages alone.
 struct TimeAndBound {
   double us = 0, bound_us = 0;
 };
-std::string complete_in_time(const std::vector<TimeAndBound>&);
+std::string complete_in_time(const std::vector<TimeAndBound>&, TimeModel);
 
 // Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
 std::vector<std::int64_t> usual_sizes();

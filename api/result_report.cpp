@@ -164,7 +164,8 @@ Report report_of(const Result& result, const Listed& listed) {
   if (const std::string bound = bound_in_words(result); !bound.empty()) report.sentences.push_back(bound);
   std::vector<TimeAndBound> times;
   for (const SizeRow& row : listed.timed) times.push_back({row.us, row.least_us});
-  if (const std::string words = complete_in_time(times); !words.empty()) report.sentences.push_back(words);
+  if (const std::string words = complete_in_time(times, TimeModel::Steps); !words.empty())
+    report.sentences.push_back(words);
   if (!result.points.empty() && listed.timed.size() < listed.sizes)
     report.sentences.push_back(
         counted(static_cast<long long>(listed.sizes - listed.timed.size()), "more size") + " not timed");

@@ -218,7 +218,8 @@ Report report_of(const Optimized& answer) {
     report.sentences.push_back(measured);
   std::vector<TimeAndBound> times;
   for (const OptimizedRow& row : answer.rows) times.push_back({row.us, row.bound_us});
-  if (const std::string words = complete_in_time(times); !words.empty()) report.sentences.push_back(words);
+  if (const std::string words = complete_in_time(times, answer.time); !words.empty())
+    report.sentences.push_back(words);
   report.sentences.push_back(
       fmt::format("search: {}; {:.1f} s", search_in_words(answer), answer.result.seconds));
   return report;

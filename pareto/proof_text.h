@@ -12,9 +12,8 @@ namespace chorale {
 struct BoundProof {
   std::string why_none = {};  // where there is no proof; all else is then empty
   std::string opb = {}, pbp = {};
-  long rules = 0,
-       cuts = 0;  // rules of the formula; cuts that the proof adds up, 0 if none is needed; of growth
-                  // divisions of the rounds among the steps
+  long rules = 0;  // of the formula
+  long cuts = 0;   // that the proof adds up, 0 if none is needed; of growth: divisions of rounds among steps
   std::optional<int> chunks = {}, steps = {}, rounds = {};  // that the formula is about; none: however many
   std::optional<std::int64_t> payment = {},
                               per_round = {};  // of a formula of payments: the most, and a round's

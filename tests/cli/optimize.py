@@ -407,6 +407,11 @@ for found in work.glob("stopped/**/result.json"):
     sound(json.loads((found.parent / "table.json").read_text()))
     assert list(found.parent.glob("*.cpp")) or "no programs were written in haste" in rest, found
 
+# -- what no schedule beats by steps may be beaten by one that waits for messages alone ----------------------
+by_steps, by_events = (" ".join(run("optimize", "ring:4", "allgather", "--sizes", "1K,1M", *time).stdout.split()) for time in ((), ("--time", "events")))
+assert "complete in time by steps at all 2 sizes" in by_steps and "1 MiB 17.1 us" in by_steps, by_steps
+assert "1 of 2 sizes is complete" in by_events and "by steps" not in by_events and "1 MiB 16.4 us" in by_events, by_events
+
 # -- a fixed order of sums, where baselines over fast links add in orders of their own -----------------------
 late = [{"src": i, "dst": (i + 1) % 8, "bandwidth": 4, "both_ways": True} for i in range(8)]
 late.append({"src": 0, "dst": 4, "alpha_us": 9, "both_ways": True})
