@@ -8,12 +8,9 @@
 
 #include "api/timed_stop.h"
 #include "construct/baselines/classic.h"
-#include "construct/engine.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
-#include "ir/links_alone.h"
-#include "ir/undominated.h"
 #include "ir/words.h"
 #include "pareto/check.h"
 #include "pareto/findings.h"
@@ -79,58 +76,6 @@ Result frontier(const Topology& described, const Collective& collective, const F
   return frontier(machine_of(described), collective, given);
 }
 
-namespace {
-
-// May a copy or a sum be left to switches?
-bool copies_or_adds(const Collective& collective) {
-  return std::ranges::any_of(collective.chunks, [](const ChunkSpec& chunk) {
-    return chunk.pre.size() > 1 || chunk.post.size() > 1;
-  });
-}
-
-// Some tenths of a second: bounds and solvers have no part in it.
-constexpr long long kWorkByLinks = kEngineWork / 30;
-// Programs are made of them: the kernel of a pipeline of 9,548 chunks takes minutes to lower.
-constexpr int kMaxChunksByLinks = 512;
-
-// Returns the best that is constructed with little work where the switches only forward; nothing where they
-// do nothing else. A limit of time leaves three quarters to the search.
-std::vector<Point> points_by_links(const Machine& machine, const Collective& collective,
-                                   FrontierOptions options) {
-  if (!abilities_of(machine.topology()).any() || !copies_or_adds(collective) ||
-      options.synthesis.engine != Engine::Sat)
-    return {};
-  if (options.time_limit.count() >= 0) options.time_limit /= 4;
-  const TimedStop stop(options);
-  std::vector<Point> points;
-  construct({.topology = by_links_alone(machine.topology()),
-             .one = collective,
-             .min_chunks = options.min_chunks,
-             .max_chunks = std::max(options.min_chunks, std::min(options.max_chunks, kMaxChunksByLinks)),
-             .max_steps = options.max_steps,
-             .extra_rounds = options.extra_rounds,
-             .stop = options.synthesis.limits.stop,
-             .work = kWorkByLinks},
-            [&](Point point) {
-              keep_undominated(points, std::move(point),
-                               [](const Point& a, const Point& b) { return is_as_good(a.cost, b.cost); });
-            });
-  return points;
-}
-
-// Puts those that a result lacks among its points, which are of the same question.
-void add_points(const std::vector<Point>& more, Result& result) {
-  const std::size_t before = result.points.size();
-  for (const Point& point : more)
-    if (std::ranges::none_of(result.points, [&](const Point& other) {
-          return other.cost == point.cost && other.construction == point.construction;
-        }))
-      result.points.push_back(point);
-  if (result.points.size() > before) mark_verified(result);
-}
-
-}  // namespace
-
 Result frontier(const Machine& machine, const Collective& collective, const FrontierOptions& given) {
   require_question(machine, collective);
   require_chunks("min_chunks", given.min_chunks);
@@ -142,9 +87,7 @@ Result frontier(const Machine& machine, const Collective& collective, const Fron
     options.us = [machine](const Point& point, double bytes) {
       return *point_us(machine, point, bytes, nullptr);
     };
-  const std::vector<Point> by_links = points_by_links(machine, collective, options);
   Result result = search_frontier(machine, collective, options);
-  add_points(by_links, result);
   stop.record_why(result);
   return result;
 }

@@ -37,6 +37,8 @@
 #include "graph/fewer_links.h"
 #include "ir/error.h"
 #include "ir/frontier.h"
+#include "ir/links_alone.h"
+#include "ir/undominated.h"
 #include "ir/work.h"
 #include "pareto/chunk_search.h"
 #include "pareto/findings.h"
@@ -88,6 +90,21 @@ constexpr double kMostExaminedEarly = 5e6;
 // Arcs of flows to pack cuts for a number of steps: two tenths of a second, and two seconds.
 constexpr long long kQuickCutWork = 50'000'000;
 constexpr long long kCutWork = 500'000'000;
+// What is made for links alone has at most this part of the effort. Programs are made of it: the kernel of a
+// pipeline of 9,548 chunks takes minutes to lower.
+constexpr int kPartByLinks = 4;
+constexpr int kMaxChunksByLinks = 512;
+
+// Puts those that a result lacks among its points, which are of the same question.
+void add_points(const std::vector<Point>& more, Result& result) {
+  const std::size_t before = result.points.size();
+  for (const Point& point : more)
+    if (std::ranges::none_of(result.points, [&](const Point& other) {
+          return other.cost == point.cost && other.construction == point.construction;
+        }))
+      result.points.push_back(point);
+  if (result.points.size() > before) mark_verified(result);
+}
 
 class FrontierSearch {
  public:
@@ -115,14 +132,22 @@ class FrontierSearch {
   }
 
   Result run() {
-    static constexpr std::array kAttempts = {
-        &FrontierSearch::begin,          &FrontierSearch::bound_by_packings, &FrontierSearch::close_little,
-        &FrontierSearch::construct_more, &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully,
-        &FrontierSearch::bound_steps,    &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
+    static constexpr std::array kAttempts = {&FrontierSearch::begin,
+                                             &FrontierSearch::construct_by_links,
+                                             &FrontierSearch::bound_by_packings,
+                                             &FrontierSearch::close_little,
+                                             &FrontierSearch::construct_more,
+                                             &FrontierSearch::bound_steps_early,
+                                             &FrontierSearch::construct_fully,
+                                             &FrontierSearch::bound_steps,
+                                             &FrontierSearch::solve_some,
+                                             &FrontierSearch::solve_rest};
     begin_at_once();
     for (const auto attempt : kAttempts) make(attempt);
     end();
-    return found_->result(clock_.why_stopped(), clock_.seconds());
+    Result result = found_->result(clock_.why_stopped(), clock_.seconds());
+    add_points(by_links_, result);
+    return result;
   }
 
  private:
@@ -154,7 +179,9 @@ class FrontierSearch {
     if (!own_first) make_own(attempt);
   }
   void make_own(Attempt attempt) {
-    if (attempt == &FrontierSearch::begin || !is_done()) (this->*attempt)();
+    const bool is_always =
+        attempt == &FrontierSearch::begin || attempt == &FrontierSearch::construct_by_links;
+    if (is_always || !is_done()) (this->*attempt)();
   }
 
   // What is the fastest at a size alone is taken at the end: before, it depends on what has been timed.
@@ -223,6 +250,33 @@ class FrontierSearch {
     begin_bounds(true);
     if (is_soon_examined()) await_bounds();
     if (!options_.us) begin_with_fewer_links();
+  }
+
+  // What switches that copy and add are not asked for: others dominate it, and executors that cannot ask them
+  // have nothing else. Bounds and solvers have no part in it; baselines are there in any case.
+  void construct_by_links() {
+    const bool is_left_to_switches = std::ranges::any_of(
+        asked_.chunks, [](const ChunkSpec& chunk) { return chunk.pre.size() > 1 || chunk.post.size() > 1; });
+    if (!is_whole_ || !ours() || !abilities_of(topology_).any() || !is_left_to_switches) return;
+    const long long most = std::min(kMoreWork, clock_.left().value_or(kEngineWork) / kPartByLinks);
+    const Machine alone = by_links_alone(topology_);
+    Construction construction(
+        {.topology = alone,
+         .one = asked_,
+         .min_chunks = space_.min_chunks,
+         .max_chunks = std::max(space_.min_chunks, std::min(space_.max_chunks, kMaxChunksByLinks)),
+         .max_steps = space_.max_steps,
+         .extra_rounds = space_.extra_rounds,
+         .stop = options_.synthesis.limits.stop,
+         .work = kMoreWork});
+    const auto take = [&](Point point) {
+      keep_undominated(by_links_, std::move(point),
+                       [](const Point& a, const Point& b) { return is_as_good(a.cost, b.cost); });
+    };
+    long long work = 0;
+    for (bool more = true; more && work <= most && !clock_.is_cut();)
+      work += count_work([&] { more = construction.advance(take); });
+    clock_.spend(work);
   }
 
   // Before what depends on them.
@@ -705,6 +759,7 @@ class FrontierSearch {
   std::optional<std::vector<LinkId>> mirror_ = {};
   std::future<long long> bounds_ = {};  // their work
   std::vector<WithFewerLinks> others_ = {};
+  std::vector<Point> by_links_ = {};
   std::mutex mutex_;
 };
 

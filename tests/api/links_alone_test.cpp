@@ -11,8 +11,10 @@
 #include "construct/incumbents.h"
 #include "ir/json.h"
 #include "ir/undominated.h"
+#include "ir/work.h"
 #include "pareto/check.h"
 #include "semantics/verify.h"
+#include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -75,6 +77,28 @@ TEST(LinksAlone, SchedulesOfRandomUnitsAreSoundAndNeverSlowerThanByLinks) {
     EXPECT_TRUE(check_result(both, "", {}).faults.empty()) << where;
   }
   EXPECT_GT(in_switches, 8);
+}
+
+// A caller can ask for what there is before anything is searched: on 128 ranks what is made for links alone
+// took 48 seconds of the processor before the first answer. It is counted as effort, and made at any effort.
+TEST(LinksAlone, AreMadeAfterTheFirstAnswerAndWithinTheEffort) {
+  const Machine machine(flatten(load_topology("dgx-h100:2")));
+  const long long before = work_done();
+  long long until_published = -1;
+  const Result result = frontier(machine, make_collective("allreduce", 16, 1),
+                                 {.effort = 16, .publish = [&](const auto& so_far) {
+                                    until_published = work_done() - before;
+                                    EXPECT_FALSE(so_far().points.empty());
+                                  }});
+  EXPECT_GE(until_published, 0);
+  EXPECT_LT(until_published, 1'000'000);
+  EXPECT_LT(work_done() - before, 50'000'000);
+  const auto has = [&](bool uses) {
+    return std::ranges::any_of(result.points, [&](const Point& point) {
+      return !point.construction.empty() && uses_abilities(machine, point.schedule) == uses;
+    });
+  };
+  EXPECT_TRUE(has(true) && has(false));
 }
 
 }  // namespace
