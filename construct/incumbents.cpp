@@ -278,9 +278,10 @@ std::vector<Point> incumbents(const Machine& machine, const Collective& collecti
 }
 
 std::vector<Point> quick_incumbents(const Topology& topology, const Collective& collective, int extra) {
-  constexpr double kQuick = 1 << 18;  // entries of chunks, ranks and, of sums, contributions
+  constexpr double kQuick = 1 << 18;  // entries of chunks, ranks and, of sums, words of contributions
   const double entries = static_cast<double>(collective.chunks.size()) * topology.ranks;
-  if (entries * (collective.combining ? topology.ranks : 1) > kQuick || !starts_somewhere(collective))
+  if (entries * (collective.combining ? (topology.ranks + 63) / 64 : 1) > kQuick ||
+      !starts_somewhere(collective))
     return {};
   WorkBudget none(0, nullptr);
   return sound(topology, collective, constructed(topology, collective, extra, kOutOfTime, none), nullptr,

@@ -41,6 +41,9 @@
 namespace chorale {
 namespace {
 
+// Of machines of which a root is found by the distances between all, a tenth of a second at most.
+constexpr int kMaxRanksExamined = 512;
+
 struct Gather {
   RankSet from = {};
   RankSet roots = {};  // a sum at a single one is whole
@@ -95,9 +98,15 @@ class Planner {
   }
   bool reaches(Rank a, Rank b) { return from(a)[b] >= 0; }
 
-  // A root is a rank that is reached by all and reaches all. Roots that exchange are searched only where one
-  // alone takes more steps than the farthest contribution has hops: fewer than these nothing can take.
+  // A root is a rank that is reached by all and reaches all: of large machines the first one, where there is
+  // no effort for more. Roots that exchange are searched only where one alone takes more steps than the
+  // farthest contribution has hops: fewer than these nothing can take.
   std::optional<Places> find_places(const Ranks& pre, const Ranks& post) {
+    if (!effort_.affords(1) && topology_.ranks > kMaxRanksExamined)
+      for (Rank r = 0; r < topology_.ranks && !effort_.stopped(); ++r) {
+        const int in = most_of(hops_back_.from({r}), pre), out = most_of(hops_.from({r}), post);
+        if (in >= 0 && out >= 0) return Places{.roots = {{.rank = r, .steps = in + out}}};
+      }
     for (Rank p : pre)
       for (Rank d : post)
         if (effort_.stopped() || !reaches(p, d)) return std::nullopt;

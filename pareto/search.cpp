@@ -56,8 +56,8 @@ constexpr long long kQuickWork = kEngineWork / 100;
 // the end.
 constexpr long long kMoreWork = kEngineWork / 30;
 // Of the baselines that a search begins with, sends times contributions: of those that are there whatever the
-// limits, half a second; of the others. And sends per pair of ranks: two phases over eight rings.
-constexpr double kFirstWork = 1e8, kMaxCatalogueWork = 1e9, kMaxSendsPerPair = 16;
+// limits, half a second; of the others.
+constexpr double kFirstWork = 1e8, kMaxCatalogueWork = 1e9;
 // Most chunks of a composition that is made only since it may be fast at some size: a composition of many
 // takes seconds. And most deliveries of a baseline: one that has more is the fastest at no small size.
 constexpr long long kMostRetimed = 200'000;  // sends
@@ -323,23 +323,18 @@ class FrontierSearch {
     for (const ClassicEntry& entry : classic_catalogue()) {
       const bool is_known = std::ranges::any_of(
           options_.known, [&](const Point& point) { return point.method == entry.method; });
-      if (entry.collective != asked_.kind || is_known) continue;
-      made.push_back({.entry = &entry});
-      if (most_work(kMaxSendsPerPair) <= kFirstWork) made.back().point = baseline(entry.method, 0);
-      if (!made.back().point && most_work(kMaxSendsPerPair) > kFirstWork) later_.push_back(entry.method);
+      if (entry.collective == asked_.kind && !is_known)
+        made.push_back({.entry = &entry, .point = baseline(entry.method, 0, kFirstWork)});
     }
     double left = kFirstWork;
     const double most = most_work_of_each(made, left);
     for (Baseline& each : made) {
       const Method method = each.entry->method;
-      if (each.point && work_of(*each.point) > most) {
+      if (each.point && work_of(*each.point) <= most) {
+        if (take_baseline(*std::move(each.point)) && each.entry->is_pipelined) take_pipelines(method, left);
+      } else {
         later_.push_back(method);
-        each.point = {};
-      }
-      if (each.point && take_baseline(*std::move(each.point))) {
-        if (each.entry->is_pipelined) take_pipelines(method, left);
-      } else if (most_work(2.0 * space_.min_chunks) <= left) {
-        left -= take_baseline(method, space_.min_chunks);
+        left -= take_baseline(method, space_.min_chunks, left);
       }
     }
     if (found_->is_empty()) take_quickest();
@@ -347,7 +342,7 @@ class FrontierSearch {
   void take_rest_of_catalogue() {
     double left = kMaxCatalogueWork;
     for (const Method method : later_)
-      if (!clock_.over() && most_work(kMaxSendsPerPair) <= left) left -= take_baseline(method, 0);
+      if (!clock_.over()) left -= take_baseline(method, 0, left);
   }
 
   // One of the catalogue, and its point where it suits.
@@ -371,13 +366,9 @@ class FrontierSearch {
     return most;
   }
 
-  // Of a baseline with so many sends per pair of ranks (of those that have a root, per rank).
-  double most_work(double sends_per_pair) const {
-    const double pairs = is_rooted(asked_.kind) ? topology_.ranks : 1.0 * topology_.ranks * topology_.ranks;
-    return pairs * sends_per_pair * contributions();
-  }
-  // A value that combines is verified by its contributions; the rest of a send's work is as much as 40.
-  double contributions() const { return asked_.combining ? std::max(topology_.ranks, 40) : 40; }
+  // A value that combines is verified by its contributions, many at once; the rest of a send's work is as
+  // much as 40.
+  double contributions() const { return asked_.combining ? std::max(topology_.ranks / 10, 40) : 40; }
 
   double work_of(const Point& point) const {
     return static_cast<double>(total_sends(point.schedule)) * contributions();
@@ -387,13 +378,13 @@ class FrontierSearch {
   void take_pipelines(Method method, double& left) {
     const int height = std::bit_width(static_cast<unsigned>(topology_.ranks - 1));
     for (const int chunks : {height * height, height * height * height})
-      if (most_work(chunks) <= left) left -= take_baseline(method, chunks);
+      left -= take_baseline(method, chunks, left);
   }
 
-  // Nothing where it does not suit the machine or the question.
-  std::optional<Point> baseline(Method method, int chunks) const {
-    std::optional<Point> point =
-        classic_if_possible(method, machine_, {.chunks = chunks, .root = asked_.root});
+  // Nothing where it does not suit the machine or the question, or is more work.
+  std::optional<Point> baseline(Method method, int chunks, double most_work) const {
+    std::optional<Point> point = classic_if_possible(
+        method, machine_, {.chunks = chunks, .root = asked_.root, .most_sends = most_work / contributions()});
     if (!point) return {};
     point->collective.order = asked_.order;
     if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
@@ -413,9 +404,9 @@ class FrontierSearch {
   }
 
   // Returns its work; 0 where it does not suit.
-  double take_baseline(Method method, int chunks) {
-    std::optional<Point> point = baseline(method, chunks);
-    if (!point) return 0;
+  double take_baseline(Method method, int chunks, double most_work) {
+    std::optional<Point> point = baseline(method, chunks, most_work);
+    if (!point || work_of(*point) > most_work) return 0;
     const double work = work_of(*point);
     take_baseline(*std::move(point));
     return work;
@@ -666,7 +657,8 @@ class FrontierSearch {
       if (sends > kMostFastSends || options_.without == "classic") continue;
       for (const ClassicEntry& entry : classic_catalogue())
         if (entry.collective == asked_.kind && !clock_.over())
-          if (std::optional<Point> point = baseline(entry.method, chunks); point && is_sound(*point))
+          if (std::optional<Point> point = baseline(entry.method, chunks, kMaxCatalogueWork);
+              point && is_sound(*point))
             put_inside(*std::move(point));
     }
   }

@@ -420,6 +420,20 @@ std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& 
   return {};
 }
 
+// Each other destination receives a chunk, and each contribution is sent; in one shot from each rank to each.
+double least_sends(const Row& row, const Collective& collective) {
+  double sends = 0;
+  for (const ChunkSpec& chunk : collective.chunks) {
+    const auto others = static_cast<double>(chunk.pre.size()) - 1;
+    const auto receive = static_cast<double>(std::ranges::count_if(
+        chunk.post, [&](Rank n) { return collective.combining || !chunk.pre.contains(n); }));
+    sends += !collective.combining                          ? receive
+             : row.entry.method == Method::OneShotAllReduce ? others * (receive - 1)
+                                                            : others + receive - 1;
+  }
+  return sends;
+}
+
 // Many rings are those of the machine, whatever the order. A single one is the order itself, or, where no
 // order is given and 0, 1, 2, ... is not a ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
@@ -638,9 +652,13 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
   if (is_by_switches(row.trees)) in_waves(request);
 
-  Point point{.method = method, .construction = name_of(method)};
-  point.collective = make_collective(row.entry.collective, ranks,
-                                     row.composed ? ranks * request.chunks : request.chunks, options.root);
+  const int chunks = row.composed ? ranks * request.chunks : request.chunks;
+  const Collective one = make_collective(row.entry.collective, ranks, 1, options.root);
+  if (const double sends = chunks * least_sends(row, one); sends > options.most_sends) {
+    if (why != nullptr) *why = {fmt::format("it has {:.0f} sends", sends), "use another algorithm"};
+    return {};
+  }
+  Point point{.method = method, .construction = name_of(method), .collective = with_chunks(one, chunks)};
   std::pair<Rank, Rank> missing;
   std::optional<Schedule> schedule = on_topology(row.plan(request), topology, &missing);
   if (!schedule) {

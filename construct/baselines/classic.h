@@ -1,6 +1,7 @@
 // The baseline algorithms that synthesized ones are compared with, as schedules on a given machine.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct ClassicOptions {
   // the machine if 0, 1, 2, ... is not a ring.
   std::vector<Rank> order = {};
   Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then rotated until it starts there
+  // Not made where it has more sends.
+  double most_sends = std::numeric_limits<double>::infinity();
 };
 
 // A point with cost, method and the collective whose chunks its schedule moves. The rounds of each step are

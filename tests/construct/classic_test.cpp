@@ -280,6 +280,22 @@ TEST(Classic, SaysWhyAMachineIsNotOneForIt) {
   }
 }
 
+// What is left out for its sends is known before it is made, and has more of them.
+TEST(Classic, IsLeftOutForNoMoreSendsThanItHas) {
+  for (const Topology& machine :
+       {named_topology("full:8"), named_topology("ring:5"), named_topology("hypercube:4")})
+    for (const ClassicEntry& entry : classic_catalogue())
+      for (const int chunks : {0, 3})
+        if (const std::optional<Point> point =
+                classic_if_possible(entry.method, machine, {.chunks = chunks})) {
+          const auto sends = static_cast<double>(total_sends(point->schedule));
+          EXPECT_EQ(classic_if_possible(entry.method, machine, {.chunks = chunks, .most_sends = sends}),
+                    point);
+          EXPECT_EQ(classic_if_possible(entry.method, machine, {.chunks = chunks, .most_sends = sends / 8}),
+                    std::nullopt);
+        }
+}
+
 // Nodes of `gpus` ranks on a switch, and a network of one port per rank; which of them multicast and reduce.
 Topology nodes_on_switches(int nodes, int gpus, bool inside, bool between) {
   Topology t{.name = "switched", .ranks = nodes * gpus, .switches = nodes + (nodes > 1 ? 1 : 0)};
