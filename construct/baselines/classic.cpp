@@ -40,9 +40,9 @@ struct Request {
   std::vector<std::vector<Rank>> nodes = {};
 };
 
-enum class Rings { None, One, Many };
-// One or two over the nodes of the machine, with chains inside; those of a hypercube; of switches that add.
-enum class Trees { None, One, Two, Disjoint, Nvls, NvlsTree, CollnetDirect, CollnetChain };
+// One or two over the nodes of the machine, with chains inside; a heap of ranks; those of a hypercube; of
+// switches that add.
+enum class Trees { None, One, Two, Heap, Disjoint, Nvls, NvlsTree, CollnetDirect, CollnetChain };
 
 bool is_by_switches(Trees kind) {
   return kind > Trees::Disjoint;
@@ -51,75 +51,88 @@ bool is_by_network(Trees kind) {
   return kind == Trees::CollnetDirect || kind == Trees::CollnetChain;
 }
 
-struct Row {
-  ClassicEntry entry = {};
-  Plan (*plan)(const Request&) = nullptr;
-  Rings rings = Rings::None;
-  bool composed = false;  // of a collective of blocks and an Allgather: its vector has a block for each rank
-  bool power_of_two = false;
-  Trees trees = Trees::None;
-  bool of_nodes = false;
+// What an algorithm is, and what it needs.
+enum Trait : unsigned {
+  kOfNccl = 1,
+  kPipelined = 2,
+  kOneRing = 4,
+  kManyRings = 8,
+  kComposed = 16,  // of a collective of blocks and an Allgather: its vector has a block for each rank
+  kPowerOfTwo = 32,
+  kOfNodes = 64,
 };
+using Q = const Request&;
+using PlanOf = Plan(Q);
 
-// The sum of a block ends where the Allgather needs the block to begin, since it is the same plan.
-Plan scatter_then_gather(const Plan& gather) {
-  return backwards(gather, true) + gather;
-}
+struct Row {
+  Method method = Method::Direct;
+  CollectiveKind collective = CollectiveKind::Custom;
+  const char* description = "";
+  PlanOf* plan = nullptr;
+  unsigned traits = 0;
+  Trees trees = Trees::None;
+  bool is(unsigned some) const { return (traits & some) != 0; }
+};
 
 // Recursive doubling, halving (its reverse) and direct exchanges, by position in an order: in step k
 // positions whose numbers differ in bit k exchange. By doubling, each rank has what the 2^k positions of its
 // block have, and gets what the 2^k of the neighbouring block have: after log2(n) steps all, and nothing
 // twice. Two that exchange and add in one step both end with the sum of both, since sends read what was there
 // before the step.
-Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
+Plan doubling_allgather(Q q) {
   Plan plan;
-  const int ranks = static_cast<int>(order.size());
-  for (int k = 0; 1 << k < ranks; ++k)
-    for (int i = 0; i < ranks; ++i)
+  for (int k = 0; 1 << k < q.ranks; ++k)
+    for (int i = 0; i < q.ranks; ++i)
       // the positions whose blocks i has received
       for (int j = i >> k << k; j < (i >> k << k) + (1 << k); ++j)
-        for (int piece = 0; piece < chunks; ++piece)
-          add(plan, k, {.chunk = order[j] * chunks + piece, .src = order[i], .dst = order[i ^ 1 << k]});
+        for (int piece = 0; piece < q.chunks; ++piece)
+          add(plan, k,
+              {.chunk = q.order[j] * q.chunks + piece, .src = q.order[i], .dst = q.order[i ^ 1 << k]});
   return plan;
 }
 
-Plan doubling_allreduce(const std::vector<Rank>& order, int chunks) {
+Plan doubling_allreduce(Q q) {
   Plan plan;
-  const int ranks = static_cast<int>(order.size());
-  for (int k = 0; 1 << k < ranks; ++k)
-    for (int i = 0; i < ranks; ++i)
-      for (Chunk c = 0; c < chunks; ++c)
-        add(plan, k, {.chunk = c, .src = order[i], .dst = order[i ^ 1 << k], .reduce = true});
+  for (int k = 0; 1 << k < q.ranks; ++k)
+    for (int i = 0; i < q.ranks; ++i)
+      for (Chunk c = 0; c < q.chunks; ++c)
+        add(plan, k, {.chunk = c, .src = q.order[i], .dst = q.order[i ^ 1 << k], .reduce = true});
   return plan;
 }
 
-// In one step from each rank to each other its block for it.
-Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>& block, bool reduce = false) {
+// From each rank to each other its block for it: all in one step, or in step s to the rank that is s + 1
+// further on. Where contributions are sent, what arrives in the step is not read in it.
+Plan exchanged(Q q, const std::function<int(Rank from, Rank to)>& block, bool at_once = true,
+               bool reduce = false) {
   Plan plan;
-  for (Rank n = 0; n < ranks; ++n)
-    for (Rank m = 0; m < ranks; ++m)
-      for (int i = 0; n != m && i < chunks; ++i)
-        add(plan, 0, {.chunk = block(n, m) * chunks + i, .src = n, .dst = m, .reduce = reduce});
+  for (Rank n = 0; n < q.ranks; ++n)
+    for (Rank m = 0; m < q.ranks; ++m)
+      for (int i = 0; n != m && i < q.chunks; ++i)
+        add(plan, at_once ? 0 : (m - n + q.ranks) % q.ranks - 1,
+            {.chunk = block(n, m) * q.chunks + i, .src = n, .dst = m, .reduce = reduce});
   return plan;
 }
-
-// Every rank sends its own contribution and nothing else: what arrives in the step is not read in it.
-Plan one_shot_allreduce(int ranks, int chunks) {
-  return direct(
-      ranks, chunks, [](Rank, Rank) { return 0; }, true);
+Plan direct_allgather(Q q) {
+  return exchanged(q, [](Rank from, Rank) { return from; });
 }
-Plan direct_allgather(int ranks, int chunks) {
-  return direct(ranks, chunks, [](Rank from, Rank) { return from; });
+Plan one_shot_allreduce(Q q) {
+  return exchanged(
+      q, [](Rank, Rank) { return 0; }, true, true);
+}
+template <bool at_once>
+Plan direct_alltoall(Q q) {
+  return exchanged(
+      q, [&](Rank from, Rank to) { return from * q.ranks + to; }, at_once);
 }
 
 // The root's own part goes from it to all in the second step.
-Plan direct_broadcast(const std::vector<Rank>& order, int chunks) {
+Plan direct_broadcast(Q q) {
   Plan plan;
-  const Rank root = order.front();
-  for (const Rank part : order)
-    for (int i = 0; i < chunks; ++i)
-      for (const Rank n : order) {
-        const Chunk chunk = part * chunks + i;
+  const Rank root = q.order.front();
+  for (const Rank part : q.order)
+    for (int i = 0; i < q.chunks; ++i)
+      for (const Rank n : q.order) {
+        const Chunk chunk = part * q.chunks + i;
         if (n == root) continue;
         if (n == part) add(plan, 0, {.chunk = chunk, .src = root, .dst = n});
         if (n != part) add(plan, 1, {.chunk = chunk, .src = part, .dst = n});
@@ -129,45 +142,45 @@ Plan direct_broadcast(const std::vector<Rank>& order, int chunks) {
 
 // In step k a position has the blocks of the 2^k from its own on, and sends the position 2^k before it those
 // which that lacks (Bruck et al. 1997; any number of ranks).
-Plan bruck_allgather(const std::vector<Rank>& order, int chunks) {
+Plan bruck_allgather(Q q) {
   Plan plan;
-  const int n = static_cast<int>(order.size());
+  const int n = q.ranks;
   for (int k = 0; 1 << k < n; ++k)
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < std::min(1 << k, n - (1 << k)); ++j)
-        for (int piece = 0; piece < chunks; ++piece)
+        for (int piece = 0; piece < q.chunks; ++piece)
           add(plan, k,
-              {.chunk = order[(i + j) % n] * chunks + piece,
-               .src = order[i],
-               .dst = order[(i + n - (1 << k)) % n]});
+              {.chunk = q.order[(i + j) % n] * q.chunks + piece,
+               .src = q.order[i],
+               .dst = q.order[(i + n - (1 << k)) % n]});
   return plan;
 }
 
 // A block goes by the binary digits of its distance, the lowest first: in step k by 2^k where it has digit k.
-Plan bruck_alltoall(const std::vector<Rank>& order, int chunks) {
+Plan bruck_alltoall(Q q) {
   Plan plan;
-  const int n = static_cast<int>(order.size());
+  const int n = q.ranks;
   for (int k = 0; 1 << k < n; ++k)
     for (int from = 0; from < n; ++from)
       for (int far = 1; far < n; ++far)
-        for (int piece = 0; (far >> k & 1) != 0 && piece < chunks; ++piece) {
+        for (int piece = 0; (far >> k & 1) != 0 && piece < q.chunks; ++piece) {
           const int at = from + (far & ((1 << k) - 1));
           add(plan, k,
-              {.chunk = (order[from] * n + order[(from + far) % n]) * chunks + piece,
-               .src = order[at % n],
-               .dst = order[(at + (1 << k)) % n]});
+              {.chunk = (q.order[from] * n + q.order[(from + far) % n]) * q.chunks + piece,
+               .src = q.order[at % n],
+               .dst = q.order[(at + (1 << k)) % n]});
         }
   return plan;
 }
 
 // First between ranks of one position in their nodes, then all that these have inside of nodes.
-Plan hierarchical_allgather(const std::vector<std::vector<Rank>>& nodes, int chunks) {
+Plan hierarchical_allgather(Q q) {
   Plan plan;
-  for (const std::vector<Rank>& node : nodes)
+  for (const std::vector<Rank>& node : q.nodes)
     for (std::size_t at = 0; at < node.size(); ++at)
-      for (const std::vector<Rank>& other : nodes)
-        for (int piece = 0; piece < chunks; ++piece) {
-          const Chunk chunk = other[at] * chunks + piece;
+      for (const std::vector<Rank>& other : q.nodes)
+        for (int piece = 0; piece < q.chunks; ++piece) {
+          const Chunk chunk = other[at] * q.chunks + piece;
           if (&node != &other) add(plan, 0, {.chunk = chunk, .src = other[at], .dst = node[at]});
           for (const Rank peer : node)
             if (peer != node[at]) add(plan, 1, {.chunk = chunk, .src = node[at], .dst = peer});
@@ -178,199 +191,216 @@ Plan hierarchical_allgather(const std::vector<std::vector<Rank>>& nodes, int chu
 // Block b goes down a binomial tree from its rank: in the step of distance d (the largest power of two below
 // the number of ranks first) those that are a multiple of 2d behind it send it to the rank d further on. So
 // blocks that go far go alone, and the steps of many blocks are near (NCCL's PAT; any number of ranks).
-Plan pat_allgather(const std::vector<Rank>& order, int chunks) {
+Plan pat_allgather(Q q) {
   Plan plan;
-  const int n = static_cast<int>(order.size());
+  const int n = q.ranks;
   int step = 0;
   for (int d = n > 1 ? 1 << (std::bit_width(static_cast<unsigned>(n - 1)) - 1) : 0; d > 0; d /= 2, ++step)
     for (int root = 0; root < n; ++root)
       for (int behind = 0; behind + d < n; behind += 2 * d)
-        for (int piece = 0; piece < chunks; ++piece)
+        for (int piece = 0; piece < q.chunks; ++piece)
           add(plan, step,
-              {.chunk = order[root] * chunks + piece,
-               .src = order[(root + behind) % n],
-               .dst = order[(root + behind + d) % n]});
+              {.chunk = q.order[root] * q.chunks + piece,
+               .src = q.order[(root + behind) % n],
+               .dst = q.order[(root + behind + d) % n]});
   return plan;
 }
 
-// In step s each rank sends to the one that is s + 1 further on.
-Plan pairwise_alltoall(int ranks, int chunks) {
+// Step s, position i of the ring: passes on the block of position i - s, which it got in step s - 1 (in step
+// 0 its own). Every link carries one chunk in every step for each ring over it.
+Plan ring_allgather(Q q) {
   Plan plan;
-  for (int s = 1; s < ranks; ++s)
-    for (Rank n = 0; n < ranks; ++n)
-      for (int i = 0; i < chunks; ++i) {
-        const Rank peer = (n + s) % ranks;
-        add(plan, s - 1, {.chunk = (n * ranks + peer) * chunks + i, .src = n, .dst = peer});
-      }
+  for (int i = 0; i < q.chunks; ++i) {
+    const auto& [ring, links] = q.rings[i % q.rings.size()];
+    for (int s = 0; s < q.ranks - 1; ++s)
+      for (int at = 0; at < q.ranks; ++at)  // what was its own s steps before comes from behind
+        add(plan, s,
+            {.chunk = ring[(at - s + q.ranks) % q.ranks] * q.chunks + i,
+             .src = ring[at],
+             .dst = ring[(at + 1) % q.ranks],
+             .link = links.empty() ? -1 : links[at]});
+  }
   return plan;
 }
 
-using Q = const Request&;
+// From the root to the last rank. Chunks of one ring start one step after the other, those of different rings
+// together.
+Plan ring_broadcast(Q q) {
+  Plan plan;
+  const int count = static_cast<int>(q.rings.size());
+  for (Chunk c = 0; c < q.chunks; ++c) {
+    const auto& [ring, links] = q.rings[c % count];
+    const std::size_t n = ring.size(), from = std::ranges::find(ring, q.order.front()) - ring.begin();
+    for (std::size_t i = 0; i + 1 < n; ++i) {
+      const std::size_t at = (from + i) % n;
+      add(plan, c / count + static_cast<int>(i),
+          {.chunk = c, .src = ring[at], .dst = ring[(at + 1) % n], .link = links.empty() ? -1 : links[at]});
+    }
+  }
+  return plan;
+}
+
+// A rank at depth d sends up in step height - d, one after all its children, and receives in step height + d
+// - 1, one after its parent; both counted from the step in which the chunk starts. Chunks of one tree start
+// one step after the other, those of different trees together; of copies alone none goes up.
+template <bool sums>
+Plan on_trees(Q q) {
+  Plan plan;
+  const int count = static_cast<int>(q.trees.size());
+  for (Chunk c = 0; c < q.chunks; ++c) {
+    const Tree& tree = q.trees[c % count];
+    const int start = c / count + (sums ? tree.height() : 0);
+    for (Rank n = 0; n < q.ranks; ++n) {
+      const Rank above = tree.parent[n];
+      if (above < 0) continue;
+      if (sums) add(plan, start - tree.depth[n], {.chunk = c, .src = n, .dst = above, .reduce = true});
+      add(plan, start + tree.depth[n] - 1, {.chunk = c, .src = above, .dst = n});
+    }
+  }
+  return plan;
+}
+
+// In step k the first 2^k positions send to the next 2^k.
+Plan binomial_broadcast(Q q) {
+  Plan plan;
+  for (int k = 0; 1 << k < q.ranks; ++k)
+    for (int i = 0; i < 1 << k && i + (1 << k) < q.ranks; ++i)
+      for (Chunk c = 0; c < q.chunks; ++c)
+        add(plan, k, {.chunk = c, .src = q.order[i], .dst = q.order[i + (1 << k)]});
+  return plan;
+}
+
+// In step k a position that is an odd multiple of 2^k passes on what the 2^k positions from it on have had,
+// and is done.
+Plan binomial_gather(Q q) {
+  Plan plan;
+  for (int k = 0; 1 << k < q.ranks; ++k)
+    for (int i = 1 << k; i < q.ranks; i += 2 << k)
+      for (int j = i; j < std::min(i + (1 << k), q.ranks); ++j)
+        for (int piece = 0; piece < q.chunks; ++piece)
+          add(plan, k,
+              {.chunk = q.order[j] * q.chunks + piece, .src = q.order[i], .dst = q.order[i - (1 << k)]});
+  return plan;
+}
+
+// Backwards: the parts of what is gathered are handed out, or what is copied is added up, over the same links
+// of rings that are reversed, too.
+template <PlanOf* gather>
+Plan scattered(Q q) {
+  return backwards(gather(q), false);
+}
+template <PlanOf* copies>
+Plan summed(Q q) {
+  Request back = q;
+  for (Ring& ring : back.rings) ring = reversed_ring(ring);
+  return backwards(copies(back), true);
+}
+// The sum of a block ends where the Allgather needs the block to begin, since it is the same plan.
+template <PlanOf* gather>
+Plan both(Q q) {
+  return summed<gather>(q) + gather(q);
+}
 
 const std::vector<Row>& table() {
+  using enum CollectiveKind;
+  using M = Method;
   static const std::vector<Row> rows = {
-      {.entry = {Method::RingAllgather, CollectiveKind::Allgather, "blocks go round one ring"},
-       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
-       .rings = Rings::One},
-      {.entry = {Method::RingReduceScatter, CollectiveKind::ReduceScatter, "partial sums go round one ring"},
-       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
-       .rings = Rings::One},
-      {.entry = {Method::RingAllReduce, CollectiveKind::AllReduce, "ring ReduceScatter, then ring Allgather"},
-       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
-       .rings = Rings::One,
-       .composed = true},
-      {.entry = {Method::MultiRingAllgather, CollectiveKind::Allgather,
-                 "over all rings that share the machine, as NCCL does", true},
-       .plan = [](Q q) { return ring_allgather(q.rings, q.chunks); },
-       .rings = Rings::Many},
-      {.entry = {Method::MultiRingReduceScatter, CollectiveKind::ReduceScatter,
-                 "over all rings that share the machine", true},
-       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks); },
-       .rings = Rings::Many},
-      {.entry = {Method::MultiRingAllReduce, CollectiveKind::AllReduce,
-                 "over all rings that share the machine", true},
-       .plan = [](Q q) { return ring_reducescatter(q.rings, q.chunks) + ring_allgather(q.rings, q.chunks); },
-       .rings = Rings::Many,
-       .composed = true},
-      {.entry = {Method::TreeBroadcast, CollectiveKind::Broadcast,
-                 "down a binary tree, chunks as a pipeline"},
-       .plan = [](Q q) { return tree_broadcast({heap_tree(q.order)}, q.chunks); }},
-      {.entry = {Method::TreeReduce, CollectiveKind::Reduce, "up a binary tree, chunks as a pipeline"},
-       .plan = [](Q q) { return backwards(tree_broadcast({heap_tree(q.order)}, q.chunks), true); }},
-      {.entry = {Method::TreeAllReduce, CollectiveKind::AllReduce,
-                 "up a binary tree of the nodes and down again, chains inside nodes, chunks as a pipeline"},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::One},
-      {.entry = {Method::TwoTreeAllReduce, CollectiveKind::AllReduce,
-                 "over two trees that have no inner node in common, as NCCL does", true},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::Two},
-      {.entry = {Method::BinomialBroadcast, CollectiveKind::Broadcast,
-                 "in each step those that have it send it to as many others"},
-       .plan = [](Q q) { return binomial_broadcast(q.order, q.chunks); }},
-      {.entry = {Method::BinomialReduce, CollectiveKind::Reduce,
-                 "in each step half of the ranks add into the other half"},
-       .plan = [](Q q) { return backwards(binomial_broadcast(q.order, q.chunks), true); }},
-      {.entry = {Method::BinomialGather, CollectiveKind::Gather,
-                 "in each step half of the ranks pass on what they have"},
-       .plan = [](Q q) { return binomial_gather(q.order, q.chunks); }},
-      {.entry = {Method::BinomialScatter, CollectiveKind::Scatter,
-                 "in each step a rank hands on half of what it has"},
-       .plan = [](Q q) { return backwards(binomial_gather(q.order, q.chunks), false); }},
-      {.entry = {Method::RecursiveDoublingAllgather, CollectiveKind::Allgather,
-                 "exchange all with the rank 1, 2, 4, ... away"},
-       .plan = [](Q q) { return doubling_allgather(q.order, q.chunks); },
-       .power_of_two = true},
-      {.entry = {Method::RecursiveHalvingReduceScatter, CollectiveKind::ReduceScatter,
-                 "exchange half of the sums, a quarter, ..."},
-       .plan = [](Q q) { return backwards(doubling_allgather(q.order, q.chunks), true); },
-       .power_of_two = true},
-      {.entry = {Method::RecursiveDoublingAllReduce, CollectiveKind::AllReduce,
-                 "exchange the whole sum 1, 2, 4, ... away"},
-       .plan = [](Q q) { return doubling_allreduce(q.order, q.chunks); },
-       .power_of_two = true},
-      {.entry = {Method::HalvingDoublingAllReduce, CollectiveKind::AllReduce,
-                 "recursive halving, then recursive doubling"},
-       .plan = [](Q q) { return scatter_then_gather(doubling_allgather(q.order, q.chunks)); },
-       .composed = true,
-       .power_of_two = true},
-      {.entry = {Method::DirectAllgather, CollectiveKind::Allgather,
-                 "each rank sends its block to all others in one step"},
-       .plan = [](Q q) { return direct_allgather(q.ranks, q.chunks); }},
-      {.entry = {Method::DirectReduceScatter, CollectiveKind::ReduceScatter,
-                 "each rank sends all others their blocks in one step"},
-       .plan = [](Q q) { return backwards(direct_allgather(q.ranks, q.chunks), true); }},
-      {.entry = {Method::DirectAllReduce, CollectiveKind::AllReduce,
-                 "two-shot: direct ReduceScatter, then direct Allgather"},
-       .plan = [](Q q) { return scatter_then_gather(direct_allgather(q.ranks, q.chunks)); },
-       .composed = true},
-      {.entry = {Method::OneShotAllReduce, CollectiveKind::AllReduce,
-                 "one-shot: each rank sends its whole vector to all others in one step"},
-       .plan = [](Q q) { return one_shot_allreduce(q.ranks, q.chunks); }},
-      {.entry = {Method::DirectAlltoall, CollectiveKind::Alltoall,
-                 "each rank sends each other its block in one step", true},
-       .plan =
-           [](Q q) { return direct(q.ranks, q.chunks, [&](Rank a, Rank b) { return a * q.ranks + b; }); }},
-      {.entry = {Method::PairwiseAlltoall, CollectiveKind::Alltoall,
-                 "in step s each rank sends to the one s further on"},
-       .plan = [](Q q) { return pairwise_alltoall(q.ranks, q.chunks); }},
-      {.entry = {Method::MultiRingBroadcast, CollectiveKind::Broadcast,
-                 "along all rings from the root, chunks as a pipeline, as NCCL does", true},
-       .plan = [](Q q) { return ring_broadcast(q.rings, q.order.front(), q.chunks); },
-       .rings = Rings::Many},
-      {.entry = {Method::MultiRingReduce, CollectiveKind::Reduce,
-                 "along all rings to the root, chunks as a pipeline, as NCCL does", true},
-       .plan = [](Q q) { return ring_reduce(q.rings, q.order.front(), q.chunks); },
-       .rings = Rings::Many},
-      {.entry = {Method::PatAllgather, CollectiveKind::Allgather,
-                 "a binomial tree for each block, far hops first, as NCCL's PAT"},
-       .plan = [](Q q) { return pat_allgather(q.order, q.chunks); }},
-      {.entry = {Method::PatReduceScatter, CollectiveKind::ReduceScatter,
-                 "the same backwards: near hops first, sums go far alone"},
-       .plan = [](Q q) { return backwards(pat_allgather(q.order, q.chunks), true); }},
-      {.entry = {Method::NvlsAllReduce, CollectiveKind::AllReduce,
-                 "switches of a node add for the owner of a piece and copy its sum, as NCCL's NVLS", true},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::Nvls},
-      {.entry = {Method::NvlsTreeAllReduce, CollectiveKind::AllReduce,
-                 "the same in each node, its owners in two trees over the nodes, as NCCL's NVLSTree", true},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::NvlsTree},
-      {.entry = {Method::CollnetDirectAllReduce, CollectiveKind::AllReduce,
-                 "ranks of a node send to the owner of a piece, switches of the network add over nodes"},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::CollnetDirect},
-      {.entry = {Method::CollnetChainAllReduce, CollectiveKind::AllReduce,
-                 "along a chain in each node, switches of the network add over nodes"},
-       .plan = [](Q q) { return tree_allreduce(q.trees, q.chunks); },
-       .trees = Trees::CollnetChain},
-      {.entry = {Method::DirectBroadcast, CollectiveKind::Broadcast,
-                 "the root sends each rank a part, each rank sends its part to all others"},
-       .plan = [](Q q) { return direct_broadcast(q.order, q.chunks); },
-       .composed = true},
-      {.entry = {Method::DirectReduce, CollectiveKind::Reduce,
-                 "direct ReduceScatter, then each rank sends its sums to the root"},
-       .plan = [](Q q) { return backwards(direct_broadcast(q.order, q.chunks), true); },
-       .composed = true},
-      {.entry = {Method::BruckAllgather, CollectiveKind::Allgather,
-                 "all blocks of a rank go to the rank 1, 2, 4, ... before it, for any number of ranks"},
-       .plan = [](Q q) { return bruck_allgather(q.order, q.chunks); }},
-      {.entry = {Method::BruckAlltoall, CollectiveKind::Alltoall,
-                 "blocks go 1, 2, 4, ... ranks further, by the binary digits of their distance"},
-       .plan = [](Q q) { return bruck_alltoall(q.order, q.chunks); }},
-      {.entry = {.method = Method::DisjointTreesBroadcast,
-                 .collective = CollectiveKind::Broadcast,
-                 .description = "down the binomial trees of a hypercube that share no link, as a pipeline",
-                 .is_pipelined = true},
-       .plan = [](Q q) { return tree_broadcast(q.trees, q.chunks); },
-       .power_of_two = true,
-       .trees = Trees::Disjoint},
-      {.entry = {.method = Method::DisjointTreesReduce,
-                 .collective = CollectiveKind::Reduce,
-                 .description = "the same backwards",
-                 .is_pipelined = true},
-       .plan = [](Q q) { return backwards(tree_broadcast(q.trees, q.chunks), true); },
-       .power_of_two = true,
-       .trees = Trees::Disjoint},
-      {.entry = {Method::HierarchicalAllgather, CollectiveKind::Allgather,
-                 "direct between ranks of one position in their nodes, then direct inside of nodes"},
-       .plan = [](Q q) { return hierarchical_allgather(q.nodes, q.chunks); },
-       .of_nodes = true},
-      {.entry = {Method::HierarchicalReduceScatter, CollectiveKind::ReduceScatter,
-                 "the same backwards: sums of a node go to other nodes"},
-       .plan = [](Q q) { return backwards(hierarchical_allgather(q.nodes, q.chunks), true); },
-       .of_nodes = true},
-      {.entry = {Method::HierarchicalAllReduce, CollectiveKind::AllReduce,
-                 "hierarchical ReduceScatter, then hierarchical Allgather: four steps"},
-       .plan = [](Q q) { return scatter_then_gather(hierarchical_allgather(q.nodes, q.chunks)); },
-       .composed = true,
-       .of_nodes = true},
+      {M::RingAllgather, Allgather, "blocks go round one ring", ring_allgather, kOneRing},
+      {M::RingReduceScatter, ReduceScatter, "partial sums go round one ring", summed<ring_allgather>,
+       kOneRing},
+      {M::RingAllReduce, AllReduce, "ring ReduceScatter, then ring Allgather", both<ring_allgather>,
+       kOneRing | kComposed},
+      {M::MultiRingAllgather, Allgather, "over all rings that share the machine, as NCCL does",
+       ring_allgather, kOfNccl | kManyRings},
+      {M::MultiRingReduceScatter, ReduceScatter, "over all rings that share the machine",
+       summed<ring_allgather>, kOfNccl | kManyRings},
+      {M::MultiRingAllReduce, AllReduce, "over all rings that share the machine", both<ring_allgather>,
+       kOfNccl | kManyRings | kComposed},
+      {M::TreeBroadcast, Broadcast, "down a binary tree, chunks as a pipeline", on_trees<false>, 0,
+       Trees::Heap},
+      {M::TreeReduce, Reduce, "up a binary tree, chunks as a pipeline", summed<on_trees<false>>, 0,
+       Trees::Heap},
+      {M::TreeAllReduce, AllReduce,
+       "up a binary tree of the nodes and down again, chains inside nodes, chunks as a pipeline",
+       on_trees<true>, 0, Trees::One},
+      {M::TwoTreeAllReduce, AllReduce, "over two trees that have no inner node in common, as NCCL does",
+       on_trees<true>, kOfNccl, Trees::Two},
+      {M::BinomialBroadcast, Broadcast, "in each step those that have it send it to as many others",
+       binomial_broadcast},
+      {M::BinomialReduce, Reduce, "in each step half of the ranks add into the other half",
+       summed<binomial_broadcast>},
+      {M::BinomialGather, Gather, "in each step half of the ranks pass on what they have", binomial_gather},
+      {M::BinomialScatter, Scatter, "in each step a rank hands on half of what it has",
+       scattered<binomial_gather>},
+      {M::RecursiveDoublingAllgather, Allgather, "exchange all with the rank 1, 2, 4, ... away",
+       doubling_allgather, kPowerOfTwo},
+      {M::RecursiveHalvingReduceScatter, ReduceScatter, "exchange half of the sums, a quarter, ...",
+       summed<doubling_allgather>, kPowerOfTwo},
+      {M::RecursiveDoublingAllReduce, AllReduce, "exchange the whole sum 1, 2, 4, ... away",
+       doubling_allreduce, kPowerOfTwo},
+      {M::HalvingDoublingAllReduce, AllReduce, "recursive halving, then recursive doubling",
+       both<doubling_allgather>, kComposed | kPowerOfTwo},
+      {M::DirectAllgather, Allgather, "each rank sends its block to all others in one step",
+       direct_allgather},
+      {M::DirectReduceScatter, ReduceScatter, "each rank sends all others their blocks in one step",
+       summed<direct_allgather>},
+      {M::DirectAllReduce, AllReduce, "two-shot: direct ReduceScatter, then direct Allgather",
+       both<direct_allgather>, kComposed},
+      {M::OneShotAllReduce, AllReduce, "one-shot: each rank sends its whole vector to all others in one step",
+       one_shot_allreduce},
+      {M::DirectAlltoall, Alltoall, "each rank sends each other its block in one step", direct_alltoall<true>,
+       kOfNccl},
+      {M::PairwiseAlltoall, Alltoall, "in step s each rank sends to the one s further on",
+       direct_alltoall<false>},
+      {M::MultiRingBroadcast, Broadcast, "along all rings from the root, chunks as a pipeline, as NCCL does",
+       ring_broadcast, kOfNccl | kManyRings},
+      {M::MultiRingReduce, Reduce, "along all rings to the root, chunks as a pipeline, as NCCL does",
+       summed<ring_broadcast>, kOfNccl | kManyRings},
+      {M::PatAllgather, Allgather, "a binomial tree for each block, far hops first, as NCCL's PAT",
+       pat_allgather},
+      {M::PatReduceScatter, ReduceScatter, "the same backwards: near hops first, sums go far alone",
+       summed<pat_allgather>},
+      {M::NvlsAllReduce, AllReduce,
+       "switches of a node add for the owner of a piece and copy its sum, as NCCL's NVLS", on_trees<true>,
+       kOfNccl, Trees::Nvls},
+      {M::NvlsTreeAllReduce, AllReduce,
+       "the same in each node, its owners in two trees over the nodes, as NCCL's NVLSTree", on_trees<true>,
+       kOfNccl, Trees::NvlsTree},
+      {M::CollnetDirectAllReduce, AllReduce,
+       "ranks of a node send to the owner of a piece, switches of the network add over nodes", on_trees<true>,
+       0, Trees::CollnetDirect},
+      {M::CollnetChainAllReduce, AllReduce,
+       "along a chain in each node, switches of the network add over nodes", on_trees<true>, 0,
+       Trees::CollnetChain},
+      {M::DirectBroadcast, Broadcast,
+       "the root sends each rank a part, each rank sends its part to all others", direct_broadcast,
+       kComposed},
+      {M::DirectReduce, Reduce, "direct ReduceScatter, then each rank sends its sums to the root",
+       summed<direct_broadcast>, kComposed},
+      {M::BruckAllgather, Allgather,
+       "all blocks of a rank go to the rank 1, 2, 4, ... before it, for any number of ranks",
+       bruck_allgather},
+      {M::BruckAlltoall, Alltoall,
+       "blocks go 1, 2, 4, ... ranks further, by the binary digits of their distance", bruck_alltoall},
+      {M::DisjointTreesBroadcast, Broadcast,
+       "down the binomial trees of a hypercube that share no link, as a pipeline", on_trees<false>,
+       kPipelined | kPowerOfTwo, Trees::Disjoint},
+      {M::DisjointTreesReduce, Reduce, "the same backwards", summed<on_trees<false>>,
+       kPipelined | kPowerOfTwo, Trees::Disjoint},
+      {M::HierarchicalAllgather, Allgather,
+       "direct between ranks of one position in their nodes, then direct inside of nodes",
+       hierarchical_allgather, kOfNodes},
+      {M::HierarchicalReduceScatter, ReduceScatter, "the same backwards: sums of a node go to other nodes",
+       summed<hierarchical_allgather>, kOfNodes},
+      {M::HierarchicalAllReduce, AllReduce,
+       "hierarchical ReduceScatter, then hierarchical Allgather: four steps", both<hierarchical_allgather>,
+       kComposed | kOfNodes},
   };
   return rows;
 }
 
 const Row& find_row(Method method) {
-  const auto row = std::ranges::find(table(), method, [](const Row& r) { return r.entry.method; });
+  const auto row = std::ranges::find(table(), method, [](const Row& r) { return r.method; });
   assert(row != table().end());
   return *row;
 }
@@ -378,8 +408,8 @@ const Row& find_row(Method method) {
 Method known_method(const std::string& name) {
   std::vector<std::string> known;
   for (const Row& row : table()) {
-    known.push_back(name_of(row.entry.method));
-    if (known.back() == name) return row.entry.method;
+    known.push_back(name_of(row.method));
+    if (known.back() == name) return row.method;
   }
   throw unknown_name("baseline", name, known, "name");
 }
@@ -392,7 +422,7 @@ std::vector<Rank> order_used(const Row& row, int ranks, const ClassicOptions& op
     order.resize(ranks);
     std::iota(order.begin(), order.end(), 0);
   }
-  if (!is_rooted(row.entry.collective)) return order;
+  if (!is_rooted(row.collective)) return order;
   const auto root = std::find(order.begin(), order.end(), options.root);
   if (row.trees != Trees::Disjoint) {
     std::rotate(order.begin(), root, order.end());
@@ -405,7 +435,7 @@ std::vector<Rank> order_used(const Row& row, int ranks, const ClassicOptions& op
 
 // The reason why no machine of `ranks` ranks fits the algorithm with these options; nothing if there is none.
 std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& options) {
-  if (row.power_of_two && (ranks & (ranks - 1)) != 0)
+  if (row.is(kPowerOfTwo) && (ranks & (ranks - 1)) != 0)
     return Unsuited{fmt::format("{} ranks are not a power of two", ranks), "use another algorithm"};
   if (options.chunks < 0 || options.chunks > 1'000'000)
     return Unsuited{fmt::format("{} chunks", options.chunks), "use 1 to 1000000"};
@@ -427,9 +457,9 @@ double least_sends(const Row& row, const Collective& collective) {
     const auto others = static_cast<double>(chunk.pre.size()) - 1;
     const auto receive = static_cast<double>(std::ranges::count_if(
         chunk.post, [&](Rank n) { return collective.combining || !chunk.pre.contains(n); }));
-    sends += !collective.combining                          ? receive
-             : row.entry.method == Method::OneShotAllReduce ? others * (receive - 1)
-                                                            : others + receive - 1;
+    sends += !collective.combining                    ? receive
+             : row.method == Method::OneShotAllReduce ? others * (receive - 1)
+                                                      : others + receive - 1;
   }
   return sends;
 }
@@ -437,9 +467,9 @@ double least_sends(const Row& row, const Collective& collective) {
 // Many rings are those of the machine, whatever the order. A single one is the order itself, or, where no
 // order is given and 0, 1, 2, ... is not a ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
-std::vector<Ring> rings_for(Rings kind, const Machine& machine, const Order& order, bool any_order) {
-  if (kind == Rings::None) return {};
-  if (kind == Rings::Many)
+std::vector<Ring> rings_for(const Row& row, const Machine& machine, const Order& order, bool any_order) {
+  if (!row.is(kOneRing | kManyRings)) return {};
+  if (row.is(kManyRings))
     if (const std::vector<Ring>& rings = machine.once(ring_decomposition); !rings.empty()) return rings;
   if (any_order && !is_ring(machine, order))
     if (const Order& widest = machine.once(widest_ring); !widest.empty()) return {{.order = widest}};
@@ -481,6 +511,7 @@ std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
 // each ring is left.
 std::vector<Tree> trees_for(Trees kind, const Machine& machine, const Order& order, bool any_order) {
   if (kind == Trees::None) return {};
+  if (kind == Trees::Heap) return {heap_tree(order)};
   if (kind == Trees::Disjoint) return disjoint_binomial_trees(order);
   const auto over = [kind](const std::vector<int>& places) {
     if (kind == Trees::One) return std::vector<Tree>{heap_tree(places)};
@@ -591,8 +622,8 @@ void in_waves(Request& request) {
 // A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
 // needs w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
-  if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));
-  if (row.rings == Rings::Many) return static_cast<int>(request.rings.size());
+  if (row.is(kOneRing)) return std::max(1, ring_width(topology, request.rings[0].order));
+  if (row.is(kManyRings)) return static_cast<int>(request.rings.size());
   return std::max(1, static_cast<int>(request.trees.size()));
 }
 
@@ -601,7 +632,8 @@ int fewest_chunks(const Row& row, const Topology& topology, const Request& reque
 const std::vector<ClassicEntry>& classic_catalogue() {
   static const std::vector<ClassicEntry> entries = [] {
     std::vector<ClassicEntry> all;
-    for (const Row& row : table()) all.push_back(row.entry);
+    for (const Row& row : table())
+      all.push_back({row.method, row.collective, row.description, row.is(kOfNccl), row.is(kPipelined)});
     return all;
   }();
   return entries;
@@ -623,48 +655,38 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
   const Topology& topology = machine.topology();
   const Row& row = find_row(method);
   const int ranks = topology.ranks;
-  if (const std::optional<Unsuited> wrong = misfit(row, ranks, options)) {
-    if (why != nullptr) *why = *wrong;
-    return {};
-  }
+  const auto is_unsuited = [why](const std::optional<Unsuited>& wrong) {
+    if (wrong && why != nullptr) *why = *wrong;
+    return wrong.has_value();
+  };
+  if (is_unsuited(misfit(row, ranks, options))) return {};
   // From here on each line needs the one before: chunks are counted by rings and trees, which follow the
   // order.
   Request request{.ranks = ranks, .order = order_used(row, ranks, options)};
-  request.rings = rings_for(row.rings, machine, request.order, options.order.empty());
-  if (is_by_switches(row.trees)) {
+  request.rings = rings_for(row, machine, request.order, options.order.empty());
+  const bool by_switches = is_by_switches(row.trees);
+  if (by_switches || row.is(kOfNodes)) {
     const Nodes& nodes = machine.once(nodes_of);
-    if (const std::optional<Unsuited> wrong = switch_misfit(row.trees, topology, nodes)) {
-      if (why != nullptr) *why = *wrong;
-      return {};
-    }
-    request.trees = trees_of_switches(row.trees, nodes.ranks);
-  } else {
-    request.trees = trees_for(row.trees, machine, request.order, options.order.empty());
-  }
-  if (row.of_nodes) {
-    const Nodes& nodes = machine.once(nodes_of);
-    if (const std::optional<Unsuited> wrong = node_misfit(nodes)) {
-      if (why != nullptr) *why = *wrong;
-      return {};
-    }
+    if (is_unsuited(by_switches ? switch_misfit(row.trees, topology, nodes) : node_misfit(nodes))) return {};
     request.nodes = nodes.ranks;
   }
+  request.trees = by_switches ? trees_of_switches(row.trees, request.nodes)
+                              : trees_for(row.trees, machine, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
-  if (is_by_switches(row.trees)) in_waves(request);
+  if (by_switches) in_waves(request);
 
-  const int chunks = row.composed ? ranks * request.chunks : request.chunks;
-  const Collective one = make_collective(row.entry.collective, ranks, 1, options.root);
+  const int chunks = row.is(kComposed) ? ranks * request.chunks : request.chunks;
+  const Collective one = make_collective(row.collective, ranks, 1, options.root);
   if (const double sends = chunks * least_sends(row, one); sends > options.most_sends) {
-    if (why != nullptr) *why = {fmt::format("it has {:.0f} sends", sends), "use another algorithm"};
+    is_unsuited(Unsuited{fmt::format("it has {:.0f} sends", sends), "use another algorithm"});
     return {};
   }
   Point point{.method = method, .construction = name_of(method), .collective = with_chunks(one, chunks)};
   std::pair<Rank, Rank> missing;
   std::optional<Schedule> schedule = on_topology(row.plan(request), topology, &missing);
   if (!schedule) {
-    if (why != nullptr)
-      *why = {fmt::format("there is no link {} -> {}", missing.first, missing.second),
-              "give an order whose neighbours are linked, or use another algorithm or machine"};
+    is_unsuited(Unsuited{fmt::format("there is no link {} -> {}", missing.first, missing.second),
+                         "give an order whose neighbours are linked, or use another algorithm or machine"});
     return {};
   }
   point.schedule = *std::move(schedule);

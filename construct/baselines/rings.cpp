@@ -299,22 +299,6 @@ Ring widest(const RemainingLinks& machine, const Nodes& nodes, unsigned trial = 
   return {};
 }
 
-// The links are those of the ring as it is, between the same two ranks: they fit when the plan over it is
-// reversed as well.
-Ring backwards(const Ring& ring) {
-  const std::size_t n = ring.order.size();
-  Ring result{.order = ring.order};
-  std::ranges::reverse(result.order);
-  for (std::size_t i = 0; i < ring.links.size(); ++i) result.links.push_back(ring.links[(2 * n - 2 - i) % n]);
-  return result;
-}
-
-std::vector<Ring> reversed_rings(const std::vector<Ring>& rings) {
-  std::vector<Ring> reversed;
-  for (const Ring& ring : rings) reversed.push_back(backwards(ring));
-  return reversed;
-}
-
 Nodes one_node(const Topology& topology) {
   std::vector<Rank> all(topology.ranks);
   std::iota(all.begin(), all.end(), 0);
@@ -345,46 +329,14 @@ std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& node
 
 }  // namespace
 
-// Step s, position i of the ring: passes on the block of position i - s, which it got in step s - 1 (in step
-// 0 its own). Every link carries one chunk in every step for each ring over it.
-Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
-  Plan plan;
-  const int n = static_cast<int>(rings[0].order.size());
-  for (int i = 0; i < chunks; ++i) {
-    const auto& [ring, links] = rings[i % rings.size()];
-    for (int s = 0; s < n - 1; ++s)
-      for (int at = 0; at < n; ++at)  // what was its own s steps before comes from behind
-        add(plan, s,
-            {.chunk = ring[(at - s + n) % n] * chunks + i,
-             .src = ring[at],
-             .dst = ring[(at + 1) % n],
-             .link = links.empty() ? -1 : links[at]});
-  }
-  return plan;
-}
-
-// Reversed twice, the rings and the plan, so data flow as in the Allgather, over the same links.
-Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks) {
-  return backwards(ring_allgather(reversed_rings(rings), chunks), true);
-}
-
-// Chunks of one ring start one step after the other, those of different rings together.
-Plan ring_broadcast(const std::vector<Ring>& rings, Rank root, int chunks) {
-  Plan plan;
-  for (Chunk c = 0; c < chunks; ++c) {
-    const auto& [ring, links] = rings[c % rings.size()];
-    const std::size_t n = ring.size(), from = std::ranges::find(ring, root) - ring.begin();
-    for (std::size_t i = 0; i + 1 < n; ++i) {
-      const std::size_t at = (from + i) % n;
-      add(plan, c / static_cast<int>(rings.size()) + static_cast<int>(i),
-          {.chunk = c, .src = ring[at], .dst = ring[(at + 1) % n], .link = links.empty() ? -1 : links[at]});
-    }
-  }
-  return plan;
-}
-
-Plan ring_reduce(const std::vector<Ring>& rings, Rank root, int chunks) {
-  return backwards(ring_broadcast(reversed_rings(rings), root, chunks), true);
+// The links are those of the ring as it is, between the same two ranks: they fit when the plan over it is
+// reversed as well.
+Ring reversed_ring(const Ring& ring) {
+  const std::size_t n = ring.order.size();
+  Ring result{.order = ring.order};
+  std::ranges::reverse(result.order);
+  for (std::size_t i = 0; i < ring.links.size(); ++i) result.links.push_back(ring.links[(2 * n - 2 - i) % n]);
+  return result;
 }
 
 int ring_width(const Topology& topology, const Order& order) {
@@ -554,60 +506,6 @@ Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::ve
 }
 Tree star_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& nodes) {
   return tree_of_nodes(node_parent, nodes, false);
-}
-
-// A rank at depth d sends up in step height - d, one after all its children, and receives in step height + d
-// - 1, one after its parent; both counted from the step in which the chunk starts. Chunks of one tree start
-// one step after the other, those of different trees together.
-Plan tree_allreduce(const std::vector<Tree>& trees, int chunks) {
-  Plan plan;
-  for (Chunk c = 0; c < chunks; ++c) {
-    const Tree& tree = trees[c % trees.size()];
-    const int started = c / static_cast<int>(trees.size());
-    const int height = tree.height();
-    for (Rank n = 0; n < static_cast<int>(tree.parent.size()); ++n) {
-      const Rank above = tree.parent[n];
-      if (above < 0) continue;
-      add(plan, started + height - tree.depth[n], {.chunk = c, .src = n, .dst = above, .reduce = true});
-      add(plan, started + height + tree.depth[n] - 1, {.chunk = c, .src = above, .dst = n});
-    }
-  }
-  return plan;
-}
-
-Plan tree_broadcast(const std::vector<Tree>& trees, int chunks) {
-  Plan plan;
-  const int count = static_cast<int>(trees.size());
-  for (Chunk c = 0; c < chunks; ++c) {
-    const Tree& tree = trees[c % count];
-    for (Rank n = 0; n < std::ssize(tree.parent); ++n)
-      if (tree.parent[n] >= 0)
-        add(plan, c / count + tree.depth[n] - 1, {.chunk = c, .src = tree.parent[n], .dst = n});
-  }
-  return plan;
-}
-
-Plan binomial_broadcast(const std::vector<Rank>& order, int chunks) {
-  Plan plan;
-  const int ranks = static_cast<int>(order.size());
-  for (int k = 0; 1 << k < ranks; ++k)
-    for (int i = 0; i < 1 << k && i + (1 << k) < ranks; ++i)
-      for (Chunk c = 0; c < chunks; ++c)
-        add(plan, k, {.chunk = c, .src = order[i], .dst = order[i + (1 << k)]});
-  return plan;
-}
-
-// In step k a position that is an odd multiple of 2^k passes on what the 2^k positions from it on have had,
-// and is done.
-Plan binomial_gather(const std::vector<Rank>& order, int chunks) {
-  Plan plan;
-  const int ranks = static_cast<int>(order.size());
-  for (int k = 0; 1 << k < ranks; ++k)
-    for (int i = 1 << k; i < ranks; i += 2 << k)
-      for (int j = i; j < std::min(i + (1 << k), ranks); ++j)
-        for (int piece = 0; piece < chunks; ++piece)
-          add(plan, k, {.chunk = order[j] * chunks + piece, .src = order[i], .dst = order[i - (1 << k)]});
-  return plan;
 }
 
 }  // namespace chorale

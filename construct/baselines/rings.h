@@ -1,26 +1,17 @@
-// Ring algorithms (Patarasuk and Yuan 2009; papers: ring properties), over one ring of ranks or several at
-// once, and the rings of a machine.
+// The rings and trees of a machine that baselines go along (rings: Patarasuk and Yuan 2009; papers: ring
+// properties).
 #pragma once
 
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "construct/baselines/plan.h"
 #include "construct/baselines/ring.h"
 
 namespace chorale {
 
-// Chunk i of each block goes round rings[i % rings.size()]: ranks - 1 steps. Chunks are numbered as in
-// make_collective: chunk i of block b is b * chunks + i.
-Plan ring_allgather(const std::vector<Ring>& rings, int chunks);
-// Returns the same backwards, adding up, over the rings reversed, so that both use the same links.
-Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks);
-
-// Chunk i goes along rings[i % rings.size()] from the root to the last rank, chunks one after the other.
-Plan ring_broadcast(const std::vector<Ring>& rings, Rank root, int chunks);
-// Returns the same backwards, adding up, over the rings reversed.
-Plan ring_reduce(const std::vector<Ring>& rings, Rank root, int chunks);
+// Returns the ring in the other direction, its links as they are: those of a plan that goes backwards, too.
+Ring reversed_ring(const Ring&);
 
 // Returns the chunks per round over the narrowest link of the ring; 0 if one is missing. One rank alone is a
 // ring of width 1.
@@ -78,15 +69,5 @@ std::vector<Tree> disjoint_binomial_trees(const std::vector<Rank>& order);
 Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
 // Returns the same with all other ranks of a node next to the first.
 Tree star_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& nodes);
-
-// Pipelined, one chunk per step over each edge; chunk i uses trees[i % trees.size()]. All ranks'
-// contributions go up and are added; from the root, the sum goes down while later chunks still go up.
-Plan tree_allreduce(const std::vector<Tree>& trees, int chunks);
-Plan tree_broadcast(const std::vector<Tree>& trees, int chunks);
-
-// Binomial trees: in step k the first 2^k ranks of `order` send to the next 2^k. The root is order[0]; any
-// number of ranks. Gather sends what its subtree has collected; chunk i of rank n's block is n * chunks + i.
-Plan binomial_broadcast(const std::vector<Rank>& order, int chunks);
-Plan binomial_gather(const std::vector<Rank>& order, int chunks);
 
 }  // namespace chorale
