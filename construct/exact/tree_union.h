@@ -1,23 +1,24 @@
-// AllReduce on spanning trees, exactly: as many side by side as any partition allows; each chunk goes up one
-// and down again.
+// AllReduce on spanning trees side by side; each chunk goes up one and down again.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "construct/engine/packing.h"
-#include "construct/exact/spanning_trees.h"
 #include "ir/topology.h"
 
 namespace chorale {
 
-// Spanning trees spread over an undirected network, where there are too many for matroid union
-// (spanning_trees.h).
+struct Edge {
+  Rank a = 0;
+  Rank b = 0;
+  int copies = 1;  // bandwidth in each direction
+};
 
 // `trees` spanning trees that load the fullest edge little; its load is the trees over it divided by its
-// copies, which here are a bandwidth. Not the least that there is, but within some per cent of it
-// (mesh:32x32, 64 trees: 34 a unit, and 33 is the least). Low, too: each grows from a middle of the network.
-// Requires a connected network.
+// copies. Mostly the least that there is, which the weakest partition shows (Nash-Williams, Tutte 1961), and
+// within some per cent of it (mesh:32x32, 64 trees: 34 a unit, and 33 is the least). Low, too: each grows
+// from a middle of the network. Requires a connected network.
 struct SpreadTrees {
   int rounds = 0;  // of the fullest edge, an integer
   std::vector<std::vector<int>> trees = {};
@@ -27,11 +28,10 @@ SpreadTrees spread_spanning_trees(int ranks, const std::vector<Edge>&, int trees
 // Does each pair of ranks have equal bandwidth in both directions, and has the machine no shared limits?
 bool is_undirected(const Topology&);
 
-// A tree for each chunk, such that each link carries at most rounds * bandwidth of them in each direction:
-// the fewest rounds in which any trees do, and so in which any schedule does whose chunks each go up and down
-// one tree (docs/bounds.md, partition); for many ranks, the fewest for as many different trees as are packed
-// in a second or two, of which chunks are a multiple. Nothing if the machine is not undirected, or not
-// connected.
+// A tree for each chunk, such that each link carries at most rounds * bandwidth of them in each direction; no
+// schedule whose chunks each go up and down one tree has fewer than partitions ask for (docs/bounds.md).
+// Chunks are a multiple of the different trees, as few as have the best rate that was found. Nothing if the
+// machine is not undirected, or not connected.
 struct SumTrees {
   int rounds = 0;
   int different = 0;                         // number of different trees; chunks use them round-robin

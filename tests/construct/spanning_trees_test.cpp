@@ -1,6 +1,6 @@
 // Trees side by side, compared with all partitions of small networks, some of whose edges are wider than
 // trees are many.
-#include "construct/exact/spanning_trees.h"
+#include "construct/exact/tree_union.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <random>
 #include <set>
 
-#include "construct/exact/tree_union.h"
 #include "ir/disjoint_sets.h"
 #include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
@@ -49,34 +48,6 @@ std::vector<int> uses(int ranks, const std::vector<Edge>& edges, const std::vect
     EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
   }
   return used;
-}
-
-TEST(SpanningTrees, AreThereWherePartitionsAllow) {
-  int packed = 0, refused = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const int ranks = 2 + below(random, 5), trees = 1 + below(random, 7);
-    const std::vector<Edge> edges = random_network(random, ranks);
-    bool allowed = true;
-    test::each_partition(ranks, [&](const std::vector<int>& group, int groups) {
-      allowed = allowed && copies_between(edges, group) >= trees * (groups - 1);
-    });
-    const TreePacking packing = pack_spanning_trees(ranks, edges, trees);
-    ASSERT_EQ(!packing.trees.empty(), allowed);
-    if (!allowed) {
-      ++refused;
-      const std::set<int> groups(packing.group.begin(), packing.group.end());
-      EXPECT_LT(copies_between(edges, packing.group), trees * (std::ssize(groups) - 1));
-      continue;
-    }
-    ++packed;
-    const std::vector<int> used = uses(ranks, edges, packing.trees);
-    EXPECT_EQ(std::ssize(packing.trees), trees);
-    for (std::size_t e = 0; e < edges.size(); ++e) EXPECT_LE(used[e], edges[e].copies);
-  }
-  EXPECT_GT(packed, 50);
-  EXPECT_GT(refused, 50);
 }
 
 // Of as many chunks as all bandwidths have common multiples for, the rounds are what the weakest partition
@@ -136,6 +107,28 @@ TEST(SpreadTrees, AreNearTheWeakestPartition) {
   EXPECT_GE(as_few + one_more, static_cast<int>(kNetworks) * 95 / 100);
 }
 
+// The farthest rank of a tree from its middle.
+int height_of(int ranks, const std::vector<Edge>& edges, const std::vector<int>& tree) {
+  std::vector<std::vector<Rank>> next(ranks);
+  for (const int e : tree) {
+    next[edges[e].a].push_back(edges[e].b);
+    next[edges[e].b].push_back(edges[e].a);
+  }
+  const auto farthest = [&](Rank from) {
+    std::vector<int> depth(ranks, -1);
+    std::vector<Rank> queue = {from};
+    depth[from] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      for (const Rank n : next[queue[i]])
+        if (depth[n] < 0) {
+          depth[n] = depth[queue[i]] + 1;
+          queue.push_back(n);
+        }
+    return std::pair(queue.back(), depth[queue.back()]);
+  };
+  return (farthest(farthest(0).first).second + 1) / 2;
+}
+
 // A corner is 62 links from its opposite, 32 from the middle: 32 trees take 17 rounds, which no 32 can do
 // with less.
 TEST(SpreadTrees, OfALargeMesh) {
@@ -143,8 +136,7 @@ TEST(SpreadTrees, OfALargeMesh) {
   ASSERT_TRUE(packed.has_value());
   EXPECT_EQ(packed->rounds, 34);
   EXPECT_EQ(packed->different, 32);
-  for (const std::vector<int>& tree : packed->trees)
-    EXPECT_LE(depths_of(1024, packed->edges, tree).height, 48);
+  for (const std::vector<int>& tree : packed->trees) EXPECT_LE(height_of(1024, packed->edges, tree), 48);
 }
 
 }  // namespace
