@@ -212,10 +212,6 @@ SpreadTrees spread_spanning_trees(int ranks, const std::vector<Edge>& edges, int
   return TreeSpreading(ranks, edges, trees).run();
 }
 
-bool is_undirected(const Topology& topology) {
-  return undirected(topology).has_value();
-}
-
 std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   if (topology.ranks < 2 || !all_reach_all(topology)) return std::nullopt;
   const std::optional<std::vector<Edge>> edges = undirected(topology);

@@ -25,13 +25,10 @@ struct SpreadTrees {
 };
 SpreadTrees spread_spanning_trees(int ranks, const std::vector<Edge>&, int trees);
 
-// Does each pair of ranks have equal bandwidth in both directions, and has the machine no shared limits?
-bool is_undirected(const Topology&);
-
 // A tree for each chunk, such that each link carries at most rounds * bandwidth of them in each direction; no
 // schedule whose chunks each go up and down one tree has fewer than partitions ask for (docs/bounds.md).
 // Chunks are a multiple of the different trees, as few as have the best rate that was found. Nothing if the
-// machine is not undirected, or not connected.
+// machine is not connected, has shared limits, or links are wider in one direction than in the other.
 struct SumTrees {
   int rounds = 0;
   int different = 0;                         // number of different trees; chunks use them round-robin
