@@ -64,13 +64,6 @@ bool too_many_sends(const Topology& topology, const Collective& collective) {
   return sends > kMostSends;
 }
 
-Point as_point(const Collective& collective, Schedule schedule, const char* construction) {
-  Point point{.construction = construction, .collective = collective};
-  point.cost = cost_of(schedule, collective.chunks_per_block);
-  point.schedule = std::move(schedule);
-  return point;
-}
-
 // When generators are called.
 enum When : unsigned {
   kOutOfTime = 1,   // quick_incumbents
@@ -94,7 +87,7 @@ std::span<const Generator> generators() {
       {"classic", "baselines: rings, trees, halving and doubling, hierarchies", Needs::Anything,
        kByCatalogue},
       {"sums", "sums in few steps, and at balanced roots", Needs::Sums, kOutOfTime | kAlways,
-       [](Question q) { return add_up(q.topology, q.collective, q.effort, q.extra); }},
+       [](Question q) { return add_up(q.topology, q.collective, q.effort, q.limits.extra); }},
       {"spreading", "copies in few steps of any width", Needs::Copies, kOutOfTime | kAlways,
        [](Question q) { return spread(q.topology, q.collective, q.effort); }},
       {"fixed_order", "sums along one combination tree", Needs::Sums, kOutOfTime | kAlways,
@@ -102,12 +95,15 @@ std::span<const Generator> generators() {
       {"in_network", "copies and sums that switches make", Needs::Anything, kAlways | kInSwitches,
        [](Question q) { return in_network(q.topology, q.collective); }},
       {"tree_growth", "copies over shortest paths", Needs::Copies, kTransitive | kWithTime,
-       [](Question q) { return grow_trees(q.topology, q.collective, q.stop); }},
+       [](Question q) { return grow_trees(q.topology, q.collective, q.limits.stop); }},
       {"product_alltoall", "Alltoall of rows and columns", Needs::Copies, kNotTransitive,
-       [](Question q) { return product_alltoall(q.topology, q.collective, q.stop); }},
+       [](Question q) { return product_alltoall(q.topology, q.collective, q.limits.stop); }},
       {"timed_packing", "trees and paths in few steps, at prices of links in steps", Needs::Anything,
        kSymmetric | kWithTime,
-       [](Question q) { return timed_packing(q.topology, q.collective, q.known, q.bound, q.stop, q.work); }},
+       [](Question q) {
+         return timed_packing(q.topology, q.collective, q.known, q.limits.bound, q.limits.stop,
+                              q.limits.work);
+       }},
       {"disjoint_trees", "trees that fill links", Needs::Copies, kByEngine, nullptr,
        [](const TreesQuestion& q) {
          return disjoint_trees(q.network, q.classes, q.chunks, q.rounds, q.effort);
@@ -133,14 +129,20 @@ bool suits(const Generator& each, const Collective& collective, unsigned when, c
          (each.needs == Needs::Anything || collective.combining == (each.needs == Needs::Sums));
 }
 
-std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra, When when,
-                               WorkBudget& effort, const std::string& without = {}) {
-  const std::vector<Schedule> none;
+// What the generators of that time make, in their order, as `point_of` has it; the first that suits where each
+// rank does what others do.
+template <typename PointOf>
+std::vector<Point> made_by_generators(const Topology& topology, const Collective& collective, unsigned when,
+                                      WorkBudget& effort, const GeneratorLimits& limits,
+                                      const std::string& without, const PointOf& point_of) {
+  std::vector<Schedule> known;
   std::vector<Point> points;
   for (const Generator& each : generators())
-    if (suits(each, collective, when, without))
-      for (Schedule& schedule : each.make({topology, collective, extra, effort, nullptr, none}))
-        points.push_back(as_point(collective, std::move(schedule), each.name));
+    if (suits(each, collective, when, without) && (!(when & kTransitive) || known.empty()))
+      for (Schedule& schedule : each.make({topology, collective, effort, known, limits})) {
+        known.push_back(schedule);
+        points.push_back(point_of(std::move(schedule), each.name));
+      }
   return points;
 }
 
@@ -222,40 +224,35 @@ std::vector<Point> sound(const Topology& topology, const Collective& collective,
   return sound;
 }
 
-// What was made so far, none worse than another, and by what.
-class Portfolio {
- public:
-  void ask(const SolvedQuestion& solved, unsigned when, const std::string& without,
-           const std::atomic<bool>* stop, const std::function<int()>& bound, long long work = kTimedWork) {
-    WorkBudget effort(kEffort, stop);
-    for (const Generator& each : generators())
-      if (suits(each, solved.collective, when, without) && (!(when & kTransitive) || schedules_.empty()))
-        add(each.name, each.make({solved.topology, solved.collective, kAnyRounds, effort, stop, schedules_,
-                                  bound, work}));
-  }
+// Of the question as it is asked.
+std::vector<Point> as_asked(const Topology& topology, const Collective& collective, int extra, unsigned when,
+                            WorkBudget& effort, const std::string& without = {}) {
+  return made_by_generators(topology, collective, when, effort, {.extra = extra}, without,
+                            [&](Schedule schedule, const char* name) {
+                              Point point{.construction = name, .collective = collective};
+                              point.cost = cost_of(schedule, collective.chunks_per_block);
+                              point.schedule = std::move(schedule);
+                              return point;
+                            });
+}
 
-  std::vector<Point> points(const SolvedQuestion& solved, const Collective& asked) && {
-    std::vector<Point> points;
-    for (Schedule& schedule : schedules_) {
-      const char* const construction = made_by_.at({schedule.steps.size(), total_rounds(schedule)});
-      points.push_back(solved.point(std::move(schedule), asked, construction));
-    }
-    return points;
-  }
-
- private:
-  void add(const char* construction, std::vector<Schedule> more) {
-    for (Schedule& schedule : more) {
-      const std::pair cost(schedule.steps.size(), total_rounds(schedule));
-      keep_undominated(schedules_, std::move(schedule));
-      // Of two that cost the same the first one stays.
-      made_by_.try_emplace(cost, construction);
-    }
-  }
-
-  std::vector<Schedule> schedules_ = {};
-  std::map<std::pair<std::size_t, int>, const char*> made_by_ = {};  // by steps and rounds
-};
+// Of sums with one destination as copies.
+std::vector<Point> as_solved(const Topology& topology, const Collective& collective, unsigned when,
+                             const std::atomic<bool>* stop, int extra, const std::string& without,
+                             long long work = kTimedWork) {
+  const SolvedQuestion solved(topology, collective);
+  LowerBounds bounds(topology, collective, stop);
+  WorkBudget effort(kEffort, stop);
+  return sound(
+      topology, collective,
+      made_by_generators(solved.topology, solved.collective, when, effort,
+                         {.stop = stop, .bound = [&] { return bounds.fewest_rounds().rounds; }, .work = work},
+                         without,
+                         [&](Schedule schedule, const char* name) {
+                           return solved.point(std::move(schedule), collective, name);
+                         }),
+      stop, extra);
+}
 
 }  // namespace
 
@@ -272,7 +269,7 @@ std::vector<Point> incumbents(const Machine& machine, const Collective& collecti
   // Baselines first: of points that cost the same the first one stays.
   std::vector<Point> points;
   if (without != "classic") points = hand_written(machine, collective, effort);
-  std::ranges::move(constructed(topology, collective, extra, kAlways, effort, without),
+  std::ranges::move(as_asked(topology, collective, extra, kAlways, effort, without),
                     std::back_inserter(points));
   return sound(topology, collective, std::move(points), stop, extra);
 }
@@ -284,32 +281,26 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
       !starts_somewhere(collective))
     return {};
   WorkBudget none(0, nullptr);
-  return sound(topology, collective, constructed(topology, collective, extra, kOutOfTime, none), nullptr,
-               extra);
+  return sound(topology, collective, as_asked(topology, collective, extra, kOutOfTime, none), nullptr, extra);
 }
 
 std::vector<Point> switch_incumbents(const Topology& topology, const Collective& collective,
                                      const std::atomic<bool>* stop, int extra) {
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
   WorkBudget effort(kEffort, stop);
-  return sound(topology, collective, constructed(topology, collective, extra, kInSwitches, effort), stop,
-               extra);
+  return sound(topology, collective, as_asked(topology, collective, extra, kInSwitches, effort), stop, extra);
 }
 
 std::vector<Point> regular_incumbents(const Topology& topology, const Collective& collective,
                                       const std::atomic<bool>* stop, int extra, const std::string& without) {
-  const SolvedQuestion copies(topology, collective);
-  if (copies.collective.kind != CollectiveKind::Allgather &&
-      copies.collective.kind != CollectiveKind::Alltoall)
+  const CollectiveKind kind = collective.kind;
+  if (kind != CollectiveKind::Allgather && kind != CollectiveKind::Alltoall &&
+      !(kind == CollectiveKind::ReduceScatter && has_copying_dual(collective)))
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
-  const bool transitive = std::ssize(digit_shifts(copies.topology)) == topology.ranks;
+  const bool transitive = std::ssize(digit_shifts(topology)) == topology.ranks;
   const unsigned alone = topology.limits.empty() ? kTransitive | kSymmetric : kTransitive;
-  LowerBounds bounds(topology, collective, stop);
-  Portfolio found;
-  found.ask(copies, transitive ? alone : kNotTransitive, without, stop,
-            [&] { return bounds.fewest_rounds().rounds; });
-  return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
+  return as_solved(topology, collective, transitive ? alone : kNotTransitive, stop, extra, without);
 }
 
 std::vector<Point> grown_incumbents(const Topology& topology, const Collective& collective,
@@ -318,12 +309,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   if (!starts_somewhere(collective) || (stop != nullptr && *stop)) return {};
-  LowerBounds bounds(topology, collective, stop);
-  const auto bound = [&] { return bounds.fewest_rounds().rounds; };
-  const SolvedQuestion copies(topology, collective);
-  Portfolio found;
-  found.ask(copies, kWithTime, without, stop, bound, work);
-  return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
+  return as_solved(topology, collective, kWithTime, stop, extra, without, work);
 }
 
 }  // namespace chorale

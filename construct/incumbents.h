@@ -20,16 +20,19 @@
 
 namespace chorale {
 
+struct GeneratorLimits {
+  int extra = kAnyRounds;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<int()> bound = {};  // on rounds
+  long long work = kTimedWork;      // of packing in steps
+};
 // What a generator of schedules is asked.
 struct GeneratorQuestion {
   const Topology& topology;
   const Collective& collective;
-  int extra = kAnyRounds;
   WorkBudget& effort;
-  const std::atomic<bool>* stop = nullptr;
-  const std::vector<Schedule>& known;  // made by those before it, where that is asked for
-  std::function<int()> bound = {};     // on rounds, likewise
-  long long work = kTimedWork;         // of packing in steps
+  const std::vector<Schedule>& known;  // made by those before it
+  const GeneratorLimits& limits;
 };
 // What one of trees is asked, which the engine puts into steps.
 struct TreesQuestion {
