@@ -49,16 +49,17 @@ std::string plain(const std::string& name) {
 }
 
 // What the program calls itself in what is written: "allgather on dgx1: 2 steps, 2 rounds, 1 chunk".
-std::string title(const Topology& topology, const Point& point) {
-  return fmt::format("{} on {}: {}, {}, {}", name_of(point.collective), topology.name,
+std::string title(const Topology& topology, const Point& point, const CompileOptions& options) {
+  return fmt::format("{} on {}: {}, {}, {}{}", name_of(point.collective), topology.name,
                      counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
-                     counted(point.cost.chunks, "chunk"));
+                     counted(point.cost.chunks, "chunk"),
+                     options.wire == Wire::Float32 ? "" : ", float32 travels as " + to_string(options.wire));
 }
 
 // What no program for the target can have. An epilogue is decided by form: plans and traces have no place for
 // a function, programs print it and need its expression, blocks alone may leave it open.
-std::optional<Fault> beyond(Target target, const Collective& collective,
-                            const std::optional<Epilogue>& epilogue) {
+std::optional<Fault> beyond(Target target, const Collective& collective, const CompileOptions& options) {
+  const std::optional<Epilogue>& epilogue = options.epilogue;
   const auto limit = [](const std::string& words, const std::string& remedy) {
     return Fault{.kind = Fault::Kind::Limit, .words = words, .remedy = remedy};
   };
@@ -73,11 +74,23 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
   if (epilogue && epilogue->expression.empty() && form != TargetForm::Blocks)
     return limit(fmt::format("target {} prints the function that follows a sum", entry_of(target).name),
                  "give it an expression (docs/formats.md, 'An epilogue')");
-  const auto rounding = {Target::Cuda, Target::Nccl, Target::MscclXml, Target::Mscclpp};
+  const auto rounding = {Target::Cuda, Target::MscclXml, Target::Mscclpp};
   if (adds_once(collective) && std::ranges::find(rounding, target) != rounding.end())
     return limit(fmt::format("target {} rounds 16-bit floats after each addition, and not once",
                              entry_of(target).name),
-                 "use target mpi, or search with --order fixed");
+                 "use target mpi or nccl, or search with --order fixed");
+  constexpr int kMostSources = 192;  // of a launch (LocalWork, runtime/device/local_work.h)
+  if (adds_once(collective) && target == Target::Nccl && collective.ranks > kMostSources)
+    return limit(fmt::format("target nccl adds at most {} values at once", kMostSources), "use target mpi");
+  if (options.wire != Wire::Float32 && ((target != Target::Mpi && target != Target::Nccl) || epilogue))
+    return limit(fmt::format("--wire: {} travel as they are",
+                             epilogue ? "elements of sums that an epilogue follows"
+                                      : "elements of target " + entry_of(target).name),
+                 epilogue ? "leave one of them out" : "use target mpi or nccl");
+  if (auto fault = without_wire(options.wire, collective)) {
+    fault->words = "--wire: " + fault->words;
+    return fault;
+  }
   if (target == Target::Cuda) return without_cuda_programs(collective);
   if (target == Target::Mscclpp) return without_mscclpp_name(collective);
   return std::nullopt;
@@ -117,7 +130,7 @@ Compiled replayed(const Verified<Schedule>& schedule, const Topology& topology, 
   const std::string path =
       (options.name.empty() ? file_stem(topology, point.collective) : options.name) + to.ending;
   return Compiled{.path = path,
-                  .files = {{path, messages_as_json(schedule, block, title(topology, point))}},
+                  .files = {{path, messages_as_json(schedule, block, title(topology, point, options))}},
                   .note = unused_switches(topology, point, to.name)};
 }
 
@@ -203,7 +216,7 @@ OrError<Compiled> one_directory(std::span<const ReadyPoints> ready, const Compil
 }  // namespace
 
 std::optional<Fault> without_programs(Target target, const Collective& collective) {
-  return beyond(target, collective, std::nullopt);
+  return beyond(target, collective, {});
 }
 
 // The executors behind most targets send values one by one; CUDA's kernel and MSCCL++ can ask a switch.
@@ -237,6 +250,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
   static constexpr Named<PeerAccess> kAccesses[] = {
       {PeerAccess::ByRates, "rates"}, {PeerAccess::Loads, "loads"}, {PeerAccess::Stores, "stores"}};
   static constexpr auto kAccessChoices = choices_of(kAccesses);
+  static constexpr auto kWireChoices = choices_of(kWireNames);
   static constexpr OptionRow<O> kRows[] = {
       {{.name = "name",  // the command line makes one for each point
         .help = "Of what is written (machine_collective)",
@@ -263,6 +277,15 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
         .kind = OptionKind::Choice,
         .choices = kAccessChoices},
        member<O, &O::peer_access>()},
+      {{.name = "wire",
+        .option = "--wire",
+        .help = "As what elements of float32 travel in a schedule of --sum once, in programs of targets mpi "
+                "and nccl: each is rounded to it, and each sum, made in float32, too; of int8 and mxfp8 32 "
+                "share a "
+                "scale ({})",
+        .kind = OptionKind::Choice,
+        .choices = kWireChoices},
+       member<O, &O::wire>()},
       {{"message_bytes", "--bytes", "SIZE", "Size of the message whose traces a simulator replays ({})",
         OptionKind::Size, 1, kMostMessageBytes},
        member<O, &O::message_bytes>()},
@@ -313,8 +336,8 @@ std::string file_stem(const Topology& topology, const Collective& collective) {
 OrError<Compiled> try_compile(const Topology& topology, const Point& point, Target target,
                               const CompileOptions& options) {
   const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
-  LoweringOptions how{.name = title(topology, point), .epilogue = options.epilogue};
-  if (const auto fault = beyond(target, point.collective, how.epilogue)) return InputError(how.name, *fault);
+  LoweringOptions how{.name = title(topology, point, options), .epilogue = options.epilogue};
+  if (const auto fault = beyond(target, point.collective, options)) return InputError(how.name, *fault);
   const std::string path =
       (options.name.empty() ? file_stem(topology, point.collective) : options.name) + entry_of(target).ending;
   const std::string note = unused_switches(topology, point, entry_of(target).name);
@@ -413,8 +436,8 @@ OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
     double from = -1;
     for (const auto& [point, up_to] : points) {
       const Verified<Schedule> schedule = accepted(*topology, point->collective, point->schedule);
-      const LoweringOptions how{.name = title(*topology, *point), .epilogue = options.epilogue};
-      if (const auto fault = beyond(target, collective, how.epilogue)) return InputError(how.name, *fault);
+      const LoweringOptions how{.name = title(*topology, *point, options), .epilogue = options.epilogue};
+      if (const auto fault = beyond(target, collective, options)) return InputError(how.name, *fault);
       const auto lowering = try_lower(schedule, how);
       if (lowering.fault) return InputError(how.name, *lowering.fault);
       const Verified<Program>& program = *lowering.accepted;
@@ -436,13 +459,13 @@ OrError<Compiled> try_compile(std::span<const ReadyPoints> ready, Target target,
     }
   }
   std::string name =
-      algorithms == 1 ? title(whole, *ready.front().points.front().point)
+      algorithms == 1 ? title(whole, *ready.front().points.front().point, options)
                       : fmt::format("{} on {}, {} algorithms", name_of(collective), whole.name, algorithms);
   if (failures.size() > 1)
     name += fmt::format(", ready for {}", counted(std::ssize(failures) - 1, "failure"));
   compiled.files = {{.path = compiled.path,
-                     .text = target == Target::Nccl ? to_nccl_source(programs, name, failures)
-                                                    : to_mpi_source(programs, name, failures)}};
+                     .text = target == Target::Nccl ? to_nccl_source(programs, name, failures, options.wire)
+                                                    : to_mpi_source(programs, name, failures, options.wire)}};
   return compiled;
 }
 

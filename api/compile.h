@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/elements.h"
 #include "ir/epilogue.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -63,6 +64,7 @@ struct CompileOptions {
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
   std::int64_t max_bytes = 0;  // to here; 0: however large
   PeerAccess peer_access = PeerAccess::ByRates;  // Cuda
+  Wire wire = Wire::Float32;  // Mpi, Nccl: as what elements of float32 travel, each sum made once
   // Of targets that are replayed: of a message, as nccl-tests counts it (cost/busbw.h).
   std::int64_t message_bytes = 1 << 20;
 };

@@ -67,10 +67,10 @@ void require_memory(const Form& program, const RunOptions& options, bool all_ran
     bytes = all_ranks ? bytes + own : std::max(bytes, own);
   }
   // As many elements again, of what is longer or travels.
+  const WireUnit unit = unit_on_wire(ElementType::Float32, options.wire);
   const double wide = options.accumulation == Accumulation::Float32 ? 3
-                      : options.wire != ElementType::Float32
-                          ? 1 + static_cast<double>(size_of(ElementType::Float32)) /
-                                    static_cast<double>(size_of(options.wire))
+                      : options.wire != Wire::Float32
+                          ? 1 + 4 * static_cast<double>(unit.elements) / static_cast<double>(unit.bytes)
                           : 1;
   const double needed =
       wide * bytes / program.chunks_per_block +
@@ -124,18 +124,34 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
 }
 
 // Of two ranks each sum is made once.
+std::optional<Fault> without_wire(Wire wire, const Collective& collective) {
+  const auto fault = [](const std::string& words, const std::string& remedy) {
+    return Fault{.kind = Fault::Kind::Limit, .words = words, .remedy = remedy};
+  };
+  if (wire == Wire::Float32) return std::nullopt;
+  if (!adds(collective)) return fault(name_of(collective) + " adds nothing", "leave it out");
+  if (!adds_once(collective) && collective.ranks > 2)
+    return fault("partial sums travel, and would be rounded at each addition",
+                 "use a schedule of --sum once");
+  bool whole = true;  // blocks
+  for (Rank n = 0; n < collective.ranks; ++n)
+    whole = whole && input_chunks(collective, n) % collective.chunks_per_block == 0 &&
+            output_chunks(collective, n) % collective.chunks_per_block == 0;
+  if (!whole && unit_on_wire(ElementType::Float32, wire).elements > 1)
+    return fault(name_of(collective) + " has parts of blocks, in which groups of 32 do not end",
+                 "use bf16, fp16, e4m3 or e5m2");
+  return std::nullopt;
+}
+
 void require_wire(const RunOptions& options, const Collective& collective, std::string_view where) {
-  if (options.wire == ElementType::Float32) return;
+  if (options.wire == Wire::Float32) return;
   if (!where.empty())
     throw InputError("--wire", fmt::format("{} send elements as they are", where),
                      "use a schedule of --sum once over threads or mpi");
   for (const ElementType type : options.types)
     if (type != ElementType::Float32)
       throw InputError("--wire", fmt::format("is for float32, not {}", to_string(type)), "leave out --type");
-  if (!adds(collective)) throw InputError("--wire", name_of(collective) + " adds nothing", "leave it out");
-  if (!adds_once(collective) && collective.ranks > 2)
-    throw InputError("--wire", "partial sums travel, and would be rounded at each addition",
-                     "use a schedule of --sum once");
+  if (const auto fault = without_wire(options.wire, collective)) throw InputError("--wire", *fault);
 }
 
 PlanCheck plan_check(const Verified<Program>& program) {
@@ -187,10 +203,11 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
   require_executor(where, topology.ranks);
   require_sums_of_halves(options, point.collective);
   const bool by_messages = where.executor == Executor::Threads || where.executor == Executor::Mpi;
-  if (adds_once(point.collective) && !by_messages && std::ranges::any_of(options.types, is_short_type))
+  if (adds_once(point.collective) && !by_messages && where.executor != Executor::Nccl &&
+      std::ranges::any_of(options.types, is_short_type))
     throw InputError(fmt::format("--transport {}", entry_of(where.executor).name),
                      "rounds 16-bit floats after each addition, and not once",
-                     "use --transport threads or mpi, or --type float32");
+                     "use --transport threads, mpi or nccl, or --type float32");
   require_wire(options, point.collective,
                !by_messages
                    ? fmt::format("blocks and kernels of --transport {}", entry_of(where.executor).name)
@@ -239,7 +256,7 @@ const ExecutorEntry& entry_of(Executor executor) {
 }
 
 std::string on_wire_words(const RunOptions& options) {
-  return options.wire == ElementType::Float32
+  return options.wire == Wire::Float32
              ? ""
              : fmt::format(", float32 travels as {} (sizes and rates are of what travels)",
                            to_string(options.wire));

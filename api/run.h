@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@
 #include "codegen/promised.h"
 #include "cost/busbw.h"
 #include "ir/collective.h"
+#include "ir/elements.h"
 #include "ir/epilogue.h"
+#include "ir/error.h"
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/message_time.h"
@@ -125,8 +128,9 @@ RankData run_on(const Topology&, const Point&, ElementType, ReduceOp, const Rank
 // Accumulation in float32 is for sums of 16-bit floats: throws InputError if there are none.
 void require_sums_of_halves(const RunOptions&, const Collective&);
 
-// Float32 travels as a shorter type in sums that are made once, by messages: throws InputError for others,
-// and where `where` names what sends elements as they are.
+// Float32 travels as something shorter in sums that are made once: what keeps those of a collective from it.
+std::optional<Fault> without_wire(Wire, const Collective&);
+// By messages: throws InputError for others, and where `where` names what sends elements as they are.
 void require_wire(const RunOptions&, const Collective&, std::string_view where = {});
 
 // The same with what MPI itself, or NCCL itself, does for this collective: to compare with. Executors Mpi and

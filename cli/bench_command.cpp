@@ -261,17 +261,17 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
     for (ReduceOp op : command.options.ops)
       for (std::int64_t size : sizes(command))
         for (const Contestant& each : contestants) {
-          const std::int64_t element =
-                                 static_cast<std::int64_t>(size_of(on_wire(type, command.options.wire))),
-                             count = size / blocks / element;
+          const WireUnit unit = unit_on_wire(type, command.options.wire);
+          const std::int64_t count = elements_in(size / blocks, unit),
+                             bytes = count / unit.elements * unit.bytes;
           BenchLine line{.algorithm = each.name,
-                         .bytes = count * element * blocks,
+                         .bytes = bytes * blocks,
                          .count = count,
                          .type = type,
                          .redop = collective.combining ? to_string(op) : "none",
-                         .point = point_for(each, collective, count * element)};
+                         .point = point_for(each, collective, bytes)};
           RunOptions options = command.options;
-          options.bytes = {count * element}, options.types = {type}, options.ops = {op};
+          options.bytes = {bytes}, options.types = {type}, options.ops = {op};
           for (bool shared : halves) {
             RunRow& half = shared ? line.in_place : line.apart;
             half = measure(each, line.point, collective,

@@ -41,13 +41,15 @@ std::string applied(const Epilogue& epilogue) {
 }
 
 // In place of the example's tables, between the program's includes and its functions.
-std::string tables(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
+std::string tables(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures,
+                   Wire wire) {
   const Collective& collective = programs.front().program.collective();
   return fmt::format(
              "namespace {{\n\nconstexpr int kRanks = {};\n"
-             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             collective.ranks, collective.order.kind != SumOrder::Kind::Free) +
-         printed_forms(programs, failures) + applied(programs.front().program->epilogue) +
+             "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n"
+             "using Travels = {};  // what floats are while they travel\n\n",
+             collective.ranks, collective.order.kind != SumOrder::Kind::Free, printed_type(wire)) +
+         printed_forms(programs, failures, wire) + applied(programs.front().program->epilogue) +
          "}  // namespace\n";
 }
 
@@ -56,7 +58,7 @@ std::string tables(std::span<const SizedProgram> programs, std::span<const After
 // The text behind the example's include of its tables is taken as it is. What stands before is only includes:
 // they are joined with those of the runtime, whose text follows, and then the tables.
 std::string to_mpi_source(std::span<const SizedProgram> programs, const std::string& name,
-                          std::span<const AfterFailure> failures) {
+                          std::span<const AfterFailure> failures, Wire wire) {
   const Program& first = *programs.front().program;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#include "), at = text.find(example);
@@ -70,7 +72,7 @@ std::string to_mpi_source(std::span<const SizedProgram> programs, const std::str
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
              "[iterations]\n#define OMPI_SKIP_MPICXX 1\n{}\n\n",
              printable_name(name), first.ranks.size(), fmt::join(includes, "\n")) +
-         before + "\n" + tables(programs, failures) + text.substr(at + example.size());
+         before + "\n" + tables(programs, failures, wire) + text.substr(at + example.size());
 }
 
 }  // namespace chorale

@@ -13,8 +13,9 @@ namespace chorale {
 // A file for 'mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]'.
 // Programs of one collective by rising sizes, the last for all sizes; with one function. `name` is the
 // file's. With `failures` such programs for each, one after the other; the first is for the whole machine.
+// Floats are what they travel as until all is done; sums of other types than float32 are rounded once.
 std::string to_mpi_source(std::span<const SizedProgram>, const std::string& name,
-                          std::span<const AfterFailure> failures = {});
+                          std::span<const AfterFailure> failures = {}, Wire = Wire::Float32);
 
 // codegen/mpi/program.cpp and tables.h (made by CMake).
 std::string mpi_program_source();

@@ -45,7 +45,7 @@ std::string function(const Collective& collective, const Program& program) {
 
 // NCCL defines no in-place Alltoall, nor any custom collective; of all others both are checked.
 std::string to_nccl_source(std::span<const SizedProgram> programs, const std::string& name,
-                           std::span<const AfterFailure> failures) {
+                           std::span<const AfterFailure> failures, Wire wire) {
   const Collective& collective = programs.front().program.collective();
   const Program& program = *programs.front().program;
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
@@ -76,6 +76,11 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
          (applies ? "#define CHORALE_STEP_FUNCTION\nnamespace chorale {\n\n" +
                         printed_function(program.epilogue, "StepFunction") + "\n}  // namespace chorale\n\n"
                   : "") +
+         (wire == Wire::Float32
+              ? ""
+              : fmt::format("#define CHORALE_STEP_UNIT\nnamespace chorale {{\nusing StepUnit = {};\n}}  "
+                            "// namespace chorale\n\n",
+                            printed_type(wire))) +
          runtime + "\nnamespace {\n\n" +
          fmt::format(
              "constexpr int kRanks = {};\n"
@@ -85,7 +90,7 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              program.ranks.size(), in_place_shift(collective.kind), in_place ? 1 : 0,
              collective.order.kind != SumOrder::Kind::Free) +
-         printed_forms(programs, failures) + "}  // namespace\n\n" + host;
+         printed_forms(programs, failures, wire) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

@@ -13,7 +13,7 @@ namespace chorale {
 // nvcc -O3 -std=c++17 -arch=native FILE -lnccl -o x && ./x [elements of a block] [iterations] [type]
 // Programs and failures as of to_mpi_source (codegen/mpi_source.h).
 std::string to_nccl_source(std::span<const SizedProgram>, const std::string& name,
-                           std::span<const AfterFailure> failures = {});
+                           std::span<const AfterFailure> failures = {}, Wire = Wire::Float32);
 
 // The files of device that go into it, one after the other, and codegen/nccl/host.cu (made by CMake).
 std::string nccl_runtime_source();

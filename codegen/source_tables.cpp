@@ -97,7 +97,8 @@ std::string printed_failures(std::span<const AfterFailure> failures) {
 
 // Programs of one collective on as many ranks, with as many pieces, promise the same: the check of the first
 // is that of all. Which algorithm runs is chosen by tables alone, so a file has the code of one.
-std::string printed_forms(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
+std::string printed_forms(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures,
+                          Wire wire) {
   std::string tables, rows;
   std::map<std::pair<int, int>, std::string>
       promises;  // by ranks and chunks of a block: their tables' suffix
@@ -112,8 +113,8 @@ std::string printed_forms(std::span<const SizedProgram> programs, std::span<cons
       tables += printed_promise(Promise(collective), suffix) +
                 fmt::format(
                     "chorale::SelfCheck check{0}() {{\n"
-                    "  return chorale::SelfCheck({1}, kPromised{0}, kTerms{0}, kSame{0});\n}}\n\n",
-                    suffix, collective.ranks);
+                    "  return chorale::SelfCheck({1}, kPromised{0}, kTerms{0}, kSame{0}{2});\n}}\n\n",
+                    suffix, collective.ranks, wire == Wire::Float32 ? "" : ", chorale::Numbers::Travel");
     rows += fmt::format("    {{{}, \"{}\", kTables{}, {}, check{}}},\n",
                         std::isfinite(up_to) ? fmt::format("{}", up_to) : "HUGE_VAL",
                         printable_name(program->name), suffix, serialized, promise->second);
@@ -122,6 +123,12 @@ std::string printed_forms(std::span<const SizedProgram> programs, std::span<cons
   const AfterFailure none;
   return tables + "constexpr chorale::Form kForms[] = {\n" + rows + "};\n" +
          printed_failures(failures.empty() ? std::span(&none, 1) : failures);
+}
+
+std::string printed_type(Wire wire) {
+  constexpr const char* kTypes[] = {"float",      "Float16", "Bfloat16", "Float8E4m3",
+                                    "Float8E5m2", "MxInt8",  "MxFp8"};
+  return (wire == Wire::Float32 ? "" : "chorale::") + std::string(kTypes[static_cast<int>(wire)]);
 }
 
 // CUDA's headers of 16-bit floats stay where they are: behind an #ifdef, since hosts without CUDA compile the

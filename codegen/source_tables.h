@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/elements.h"
 #include "ir/program.h"
 #include "ir/promise.h"
 #include "ir/step_rows.h"
@@ -49,10 +50,13 @@ std::string printed_promise(const Promise&, const std::string& suffix = "");
 // Of each program the steps and, where its chunks are not those of one before, the promise; then kForms, one
 // row per program, and kFailures, one per failure, from which a file chooses by size and by what has failed
 // (codegen/mpi/tables.h has an example). No failures: all programs are for the whole machine.
-std::string printed_forms(std::span<const SizedProgram>, std::span<const AfterFailure>);
+std::string printed_forms(std::span<const SizedProgram>, std::span<const AfterFailure>, Wire);
 
-// ir/pieces.h, ir/step_table.h, and of runtime/device own_steps.h, self_check.h, failure_file.h, forms.h and
-// renumbered_steps.h (made by CMake).
+// "chorale::Bfloat16".
+std::string printed_type(Wire);
+
+// ir/pieces.h, ir/step_table.h, ir/message_plan.h, and of runtime/device own_steps.h, self_check.h,
+// failure_file.h, forms.h, elements.h and wire.h (made by CMake).
 std::string steps_source();
 
 // A text of ours without includes of ours; its other includes are taken out and collected.

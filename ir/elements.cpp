@@ -16,6 +16,18 @@ constexpr std::array<const char*, kElementTypes> kTypeNames = {
 constexpr std::array<std::size_t, kElementTypes> kTypeSizes = {4, 8, 4, 8, 1, 1, 4, 8, 2, 2, 1, 1};
 constexpr std::array<const char*, kReduceOps> kOpNames = {"sum", "max", "min", "prod", "avg"};
 
+struct WireRow {
+  const char* name = "";
+  WireUnit unit = {};
+};
+constexpr WireRow kWires[] = {{"float32", {1, 4}},
+                              {"float16", {1, 2}},
+                              {"bfloat16", {1, 2}},
+                              {"float8_e4m3", {1, 1}},
+                              {"float8_e5m2", {1, 1}},
+                              {"int8 of one scale for 32", {32, 33}},
+                              {"float8_e4m3 of one scale for 32", {32, 33}}};
+
 // The position in the table is the value of the enumeration.
 template <typename Enum, std::size_t count>
 Enum by_name(const std::array<const char*, count>& names, const std::string& name, const char* what) {
@@ -33,8 +45,9 @@ std::size_t size_of(ElementType type) {
   return kTypeSizes[static_cast<std::size_t>(type)];
 }
 
-ElementType on_wire(ElementType type, ElementType wire) {
-  return type == ElementType::Float32 ? wire : type;
+WireUnit unit_on_wire(ElementType type, Wire wire) {
+  return type == ElementType::Float32 ? kWires[static_cast<std::size_t>(wire)].unit
+                                      : WireUnit{.bytes = static_cast<std::int64_t>(size_of(type))};
 }
 
 // The 16-bit and 8-bit floats are the last ones of the enumeration, so one comparison finds them.
@@ -48,6 +61,10 @@ std::string to_string(ElementType type) {
 
 std::string to_string(ReduceOp op) {
   return kOpNames[static_cast<std::size_t>(op)];
+}
+
+std::string to_string(Wire wire) {
+  return kWires[static_cast<std::size_t>(wire)].name;
 }
 
 ElementType element_type(const std::string& name) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "ir/named.h"
 
 namespace chorale {
 
@@ -30,13 +33,28 @@ enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 // once, at the end. For other types, and without reductions, the two are the same.
 enum class Accumulation { OwnType, Float32 };
 
+// What elements of float32 travel as in a collective whose sums are rounded once: short floats, or groups of
+// 32 numbers of a byte that share a scale: OCP's MXINT8, and MXFP8 of e4m3 (runtime/device/wire.h).
+enum class Wire { Float32, Float16, Bfloat16, E4m3, E5m2, Int8, Mxfp8 };
+inline constexpr Named<Wire> kWireNames[] = {
+    {Wire::Float32, "fp32"}, {Wire::Float16, "fp16"}, {Wire::Bfloat16, "bf16"}, {Wire::E4m3, "e4m3"},
+    {Wire::E5m2, "e5m2"},    {Wire::Int8, "int8"},    {Wire::Mxfp8, "mxfp8"}};
+// Of what travels together, the elements and the bytes.
+struct WireUnit {
+  std::int64_t elements = 1, bytes = 4;
+};
+
 std::size_t size_of(ElementType);
-// What elements travel as where those of float32 travel as `wire`.
-ElementType on_wire(ElementType, ElementType wire);
+WireUnit unit_on_wire(ElementType, Wire);  // other types than float32 travel as they are
+// Of as many whole units as fit into some bytes.
+constexpr std::int64_t elements_in(std::int64_t bytes, const WireUnit& unit) {
+  return bytes / unit.bytes * unit.elements;
+}
 bool is_short_type(ElementType);  // a float of 16 or 8 bits
 
 std::string to_string(ElementType);  // "float32"
 std::string to_string(ReduceOp);     // "sum"
+std::string to_string(Wire);         // "float16", "float8_e4m3 of one scale for 32"
 
 // Returns the inverse; throws InputError for another name.
 ElementType element_type(const std::string& name);

@@ -9,12 +9,7 @@ std::span<const OptionRow<RunOptions>> run_rows() {
   static constexpr Named<Accumulation> kAccumulations[] = {{Accumulation::OwnType, "type"},
                                                            {Accumulation::Float32, "float32"}};
   static constexpr auto kAccumulationChoices = choices_of(kAccumulations);
-  static constexpr Named<ElementType> kWires[] = {{ElementType::Float32, "fp32"},
-                                                  {ElementType::Float16, "fp16"},
-                                                  {ElementType::Bfloat16, "bf16"},
-                                                  {ElementType::Float8E4m3, "e4m3"},
-                                                  {ElementType::Float8E5m2, "e5m2"}};
-  static constexpr auto kWireChoices = choices_of(kWires);
+  static constexpr auto kWireChoices = choices_of(kWireNames);
   static constexpr OptionRow<O> kRows[] = {
       {{"iterations", "--iterations", "N", "Measured runs ({})", OptionKind::Integer, 1, 1'000'000},
        member<O, &O::iterations>()},
@@ -31,7 +26,8 @@ std::span<const OptionRow<RunOptions>> run_rows() {
         .option = "--wire",
         .help =
             "As what elements of float32 travel in a schedule of --sum once, over threads and MPI: each is "
-            "rounded to it, and each sum, made in float32, too; sizes are of what travels ({})",
+            "rounded to it, and each sum, made in float32, too; of int8 and mxfp8 32 share a scale; sizes "
+            "are of what travels ({})",
         .kind = OptionKind::Choice,
         .choices = kWireChoices},
        member<O, &O::wire>()},

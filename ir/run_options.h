@@ -14,7 +14,7 @@ namespace chorale {
 
 struct RunOptions {
   // Of a *block* of the collective (defined in ir/collective.h), rounded down to whole elements; need not be
-  // divisible by anything, and may be 0. Elements count as what they travel as (on_wire).
+  // divisible by anything, and may be 0. Elements count as what they travel as (unit_on_wire).
   std::vector<std::int64_t> bytes = {1024};
   std::vector<ElementType> types = {ElementType::Float32};
   // Of a program that only copies, the first one is run: they do not differ.
@@ -25,7 +25,7 @@ struct RunOptions {
   std::uint64_t seed = 1;                     // of the inputs
   bool check = true;                          // every element, before and after the timed runs
   Accumulation accumulation = Accumulation::OwnType;
-  ElementType wire = ElementType::Float32;  // as which elements of float32 travel, each sum made once
+  Wire wire = Wire::Float32;  // as what elements of float32 travel, each sum made once
 };
 
 // On the command line and in Python. A new one is a member and a row.

@@ -188,7 +188,9 @@ std::string Algorithms::other_order(const Collective& collective) {
   const SumOrder& order = collective.order;
   if (!adds(collective)) return "";
   if (order.kind == SumOrder::Kind::Free) return "its ranks may end with different bits";
-  if (over_ == "nccl" && adds_once(collective)) return "its sums are rounded once, which GPUs do not do";
+  constexpr int kMostSources = 192;  // of a launch (LocalWork, runtime/device/local_work.h)
+  if (over_ == "nccl" && adds_once(collective) && collective.ranks > kMostSources)
+    return "its sums are rounded once, of more values than a GPU adds at once";
   if (!fixed_order_) return "";
   if (order.kind != SumOrder::Kind::Fixed) return "its sums have no fixed order";
   const auto [at, first] = trees_.try_emplace(collective.ranks, order);

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/device/element_types.h"
+#include "runtime/device/wire.h"
 
 namespace chorale {
 namespace {
@@ -22,6 +24,36 @@ void convert(std::byte* to_bytes, const std::byte* from_bytes, std::int64_t elem
   To* __restrict to = reinterpret_cast<To*>(to_bytes);
   const From* __restrict from = reinterpret_cast<const From*>(from_bytes);
   for (std::int64_t i = 0; i < elements; ++i) to[i] = static_cast<To>(from[i]);
+}
+
+template <typename T>
+void combine_once(ReduceOp op, std::span<const std::byte* const> bytes, std::byte* dst, std::int64_t units) {
+  std::vector<const T*> from;
+  for (const std::byte* each : bytes) from.push_back(reinterpret_cast<const T*>(each));
+  with_op(op, [&]<Combination each>() {
+    sum_once<each>(from.data(), from.size(), reinterpret_cast<T*>(dst), units);
+  });
+}
+
+// Calls function.template operator()<what travels>().
+template <typename Function>
+void with_wire(Wire wire, Function function) {
+  switch (wire) {
+    case Wire::Float32:
+      return function.template operator()<float>();
+    case Wire::Float16:
+      return function.template operator()<Float16>();
+    case Wire::Bfloat16:
+      return function.template operator()<Bfloat16>();
+    case Wire::E4m3:
+      return function.template operator()<Float8E4m3>();
+    case Wire::E5m2:
+      return function.template operator()<Float8E5m2>();
+    case Wire::Int8:
+      return function.template operator()<MxInt8>();
+    case Wire::Mxfp8:
+      return function.template operator()<MxFp8>();
+  }
 }
 
 }  // namespace
@@ -60,25 +92,27 @@ std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* con
   return dst;
 }
 
-// Sections of a size that stays in the cache: all is read of one before it is stored.
-void combine_once(ElementType type, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst_bytes,
+void combine_once(ElementType type, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst,
                   std::int64_t elements) {
-  with_type(type, [&](auto zero) {
-    using T = decltype(zero);
-    constexpr std::int64_t kSection = 1024;
-    Wide<T> sum[kSection];
-    with_op(op, [&]<Combination each>() {
-      for (std::int64_t begin = 0; begin < elements; begin += kSection) {
-        const std::int64_t count = std::min(kSection, elements - begin);
-        for (std::size_t k = 0; k < from.size(); ++k) {
-          const T* const operand = reinterpret_cast<const T*>(from[k]) + begin;
-          for (std::int64_t i = 0; i < count; ++i)
-            sum[i] = k == 0 ? wide_value(operand[i]) : combined<each>(sum[i], wide_value(operand[i]));
-        }
-        T* const dst = reinterpret_cast<T*>(dst_bytes) + begin;
-        for (std::int64_t i = 0; i < count; ++i) dst[i] = static_cast<T>(sum[i]);
-      }
-    });
+  with_type(type, [&](auto zero) { combine_once<decltype(zero)>(op, from, dst, elements); });
+}
+
+void combine_once(Wire wire, ReduceOp op, std::span<const std::byte* const> from, std::byte* dst,
+                  std::int64_t units) {
+  with_wire(wire, [&]<typename T>() { combine_once<T>(op, from, dst, units); });
+}
+
+void pack(Wire wire, std::span<const std::byte> numbers, std::int64_t length, std::byte* units) {
+  with_wire(wire, [&]<typename T>() {
+    pack(reinterpret_cast<const float*>(numbers.data()), std::ssize(numbers) / 4, length,
+         reinterpret_cast<T*>(units));
+  });
+}
+
+void unpack(Wire wire, const std::byte* units, std::int64_t length, std::span<std::byte> numbers) {
+  with_wire(wire, [&]<typename T>() {
+    unpack_all(reinterpret_cast<const T*>(units), std::ssize(numbers) / 4, length,
+               reinterpret_cast<float*>(numbers.data()));
   });
 }
 

@@ -15,7 +15,7 @@ struct BlockShape {
   ElementType type = ElementType::Float32;
   std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
   Accumulation accumulation = Accumulation::OwnType;
-  ElementType wire = ElementType::Float32;  // as which elements of float32 travel and are kept
+  Wire wire = Wire::Float32;  // as what elements of float32 travel and are kept
 };
 
 // dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are
@@ -33,9 +33,10 @@ std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std
                    std::int64_t elements);
 
 // dst = all of these in their order, added in float32 where their type is shorter, and rounded once. Any may
-// be dst itself.
+// be dst itself. The same of units of what travels.
 void combine_once(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
                   std::int64_t elements);
+void combine_once(Wire, ReduceOp, std::span<const std::byte* const>, std::byte* dst, std::int64_t units);
 
 // Applies the program's function to a complete sum of `ranks` ranks, after averages are divided. Without a
 // function, that is all.
@@ -50,5 +51,9 @@ void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t 
 ElementType wide_type(ElementType);
 void widen(ElementType, std::byte* wide, const std::byte* narrow, std::int64_t elements);
 void narrow(ElementType, std::byte* narrow, const std::byte* wide, std::int64_t elements);
+
+// Numbers of float32, blocks of `length` one after the other, to the units that travel, and back.
+void pack(Wire, std::span<const std::byte> numbers, std::int64_t length, std::byte* units);
+void unpack(Wire, const std::byte* units, std::int64_t length, std::span<std::byte> numbers);
 
 }  // namespace chorale

@@ -2,8 +2,8 @@
 // message and each sum waits for, so that what is timed is messages and loops alone.
 //
 // Sums of 16-bit floats in float32 have a second pair of buffers of that type: converted to float32 at the
-// beginning and back at the end, and all messages are of the wide type. Where float32 travels as a short
-// type, the second pair is of that.
+// beginning and back at the end, and all messages are of the wide type. Where float32 travels as something
+// shorter, the second pair is of that.
 #include "runtime/rank_plan.h"
 
 #include <algorithm>
@@ -50,9 +50,8 @@ std::int64_t first_element(const Program& program, Rank n, const Pieces& pieces,
   return pieces.slot_begin(in_place_slot(program.collective, program.chunks_per_block, n, {buffer, 0}).index);
 }
 
-RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, ElementType type) {
+RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, std::int64_t size) {
   const RankProgram& rank = program.ranks[n];
-  const auto size = static_cast<std::int64_t>(size_of(type));
   const std::int64_t input = pieces.slot_begin(rank.input_chunks) * size,
                      output = pieces.slot_begin(rank.output_chunks) * size;
   if (!program.in_place) return buffers_apart(input, output);
@@ -83,7 +82,9 @@ MessagePlan message_plan(const Program& program, const StepRows& rows, Rank n, c
 RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape,
                    const PlanCheck& check)
     : type_(shape.type),
-      kept_type_(on_wire(shape.type, shape.wire)),
+      kept_type_(shape.type),
+      wire_(shape.wire),
+      length_(shape.elements),
       rank_(n),
       epilogue_(*verified, {shape.elements, rows.pieces}, n),
       in_place_(verified->in_place),
@@ -91,12 +92,14 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
       reduces_(reduces(*verified)),
       has_epilogue_(has_epilogue(*verified)),
       ranks_(static_cast<int>(rows.slots.size())) {
-  const Pieces lengths{shape.elements, rows.pieces};
   if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
-  buffers_ = buffers(*verified, n, lengths, type_);
-  if (kept_type_ != type_) kept_ = buffers(*verified, n, lengths, kept_type_);
-  scratch_.resize(lengths.longest() * rows.slots[n][2] * size_of(kept_type_));
-  const MessagePlan plan = message_plan(*verified, rows, n, lengths, static_cast<int>(size_of(kept_type_)));
+  const WireUnit unit = unit_on_wire(kept_type_, wire_);
+  unit_bytes_ = unit.bytes;
+  const Pieces lengths{(shape.elements + unit.elements - 1) / unit.elements, rows.pieces};
+  buffers_ = buffers(*verified, n, {shape.elements, rows.pieces}, static_cast<std::int64_t>(size_of(type_)));
+  if (kept_type_ != type_ || wire_ != Wire::Float32) kept_ = buffers(*verified, n, lengths, unit_bytes_);
+  scratch_.resize(lengths.longest() * rows.slots[n][2] * unit_bytes_);
+  const MessagePlan plan = message_plan(*verified, rows, n, lengths, static_cast<int>(unit_bytes_));
   if (check) check(rows, n, lengths, plan);
   for (const MessageTask& each : plan) tasks_.push_back(task(each, rows));
   driver_.emplace(plan);
@@ -106,7 +109,7 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
 std::byte* RankPlan::address(const Span& span) {
   const RankBuffers& buffers = kept_ ? *kept_ : buffers_;
   std::byte* const data[] = {buffers.input.data(), buffers.output.data(), scratch_.data()};
-  return data[span.buffer] + span.begin * static_cast<std::int64_t>(size_of(kept_type_));
+  return data[span.buffer] + span.begin * unit_bytes_;
 }
 
 // Messages are bytes of the type in which values are kept: wide sums are sent wide.
@@ -121,28 +124,31 @@ RankPlan::Task RankPlan::task(const MessageTask& task, const StepRows& rows) {
           .message = {.peer = task.peer,
                       .tag = rows.numbers[task.row],
                       .data = address(task.span()),
-                      .bytes = task.span().count * static_cast<std::int64_t>(size_of(kept_type_)),
+                      .bytes = task.span().count * unit_bytes_,
                       .step = task.step,
                       .arrives = task.arrives}};
 }
 
 // With a function of the program, finish() has divided averages before it; dividing again would be wrong.
 void RankPlan::make(const Sum& sum, ReduceOp op, const EpilogueFunction& epilogue) const {
-  (adds_once_ ? combine_once(kept_type_, op, sum.from, sum.to, sum.elements)
-              : void(combine(kept_type_, op, sum.from, sum.to, sum.elements)));
+  if (wire_ != Wire::Float32)
+    combine_once(wire_, op, sum.from, sum.to, sum.elements);
+  else if (adds_once_)
+    combine_once(kept_type_, op, sum.from, sum.to, sum.elements);
+  else
+    combine(kept_type_, op, sum.from, sum.to, sum.elements);
   if (sum.index >= 0) finish(kept_type_, op, ranks_, epilogue, sum.to, sum.elements, sum.index, rank_);
 }
 
-// The mean of what travels as a short type is that of the rounded sum, in float32.
+// The mean of what travels as something shorter is that of the rounded sum, in float32.
 void RankPlan::execute(ReduceOp op, Transport& transport) {
   const EpilogueFunction epilogue = epilogue_.function();
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
-  const bool short_wire = kept_ && is_short_type(kept_type_);
-  if (kept_)
-    (short_wire ? narrow(kept_type_, kept_->input.data(), buffers_.input.data(), elements(buffers_.input))
-                : widen(type_, kept_->input.data(), buffers_.input.data(), elements(buffers_.input)));
+  const bool packs = wire_ != Wire::Float32, divides_kept = kept_ && !packs;
+  if (packs) pack(wire_, buffers_.input, length_, kept_->input.data());
+  if (divides_kept) widen(type_, kept_->input.data(), buffers_.input.data(), elements(buffers_.input));
   const auto start = [&](int number) {
     Task& task = tasks_[number];
     if (task.message.bytes == 0)
@@ -152,8 +158,7 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
     return task.message.bytes == 0;
   };
   driver_->run(start, [&] { return transport.ended(); });
-  if (short_wire) widen(kept_type_, buffers_.output.data(), kept_->output.data(), elements(buffers_.output));
-  const bool divides_kept = kept_ && !short_wire;
+  if (packs) unpack(wire_, kept_->output.data(), length_, buffers_.output);
   if (op == ReduceOp::Avg && reduces_ && !has_epilogue_)
     divide(divides_kept ? kept_type_ : type_, (divides_kept ? *kept_ : buffers_).output.data(),
            elements(buffers_.output), ranks_);

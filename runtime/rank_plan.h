@@ -75,7 +75,10 @@ class RankPlan {
   void make(const Sum&, ReduceOp, const EpilogueFunction&) const;
 
   ElementType type_ = ElementType::Float32;       // of the buffers
-  ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
+  ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations, if
+  Wire wire_ = Wire::Float32;                     // it is not this
+  std::int64_t length_ = 0;                       // of a block
+  std::int64_t unit_bytes_ = 4;                   // of what is kept
   Rank rank_ = 0;
   EpilogueRun epilogue_;
   bool in_place_ = false;
@@ -84,7 +87,7 @@ class RankPlan {
   bool has_epilogue_ = false;  // likewise
   int ranks_ = 1;
   RankBuffers buffers_ = {};
-  std::optional<RankBuffers> kept_ = {};  // of the kept type where that is another one
+  std::optional<RankBuffers> kept_ = {};  // of what is kept where that is something else
   std::vector<std::byte> scratch_ = {};
   std::vector<Task> tasks_ = {};
   std::optional<MessageDriver> driver_ = {};

@@ -108,10 +108,14 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
   const std::vector<double> times = times_us(plan, op, options, transport);
   if (options.check) wrong += wrong_in_one_run(plan, data, op, transport);
 
-  const std::size_t travels = size_of(on_wire(shape.type, shape.wire));
-  const double largest = static_cast<double>(std::max(plan.input().size(), plan.output().size()) /
-                                             size_of(shape.type) * travels);
-  RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(travels),
+  const WireUnit unit = unit_on_wire(shape.type, shape.wire);
+  const std::int64_t block = (shape.elements + unit.elements - 1) / unit.elements * unit.bytes;
+  const double largest = shape.elements == 0
+                             ? 0
+                             : static_cast<double>(std::max(plan.input().size(), plan.output().size())) /
+                                   static_cast<double>(size_of(shape.type)) /
+                                   static_cast<double>(shape.elements) * static_cast<double>(block);
+  RunRow row{.bytes = block,
              .buffer_bytes = static_cast<std::int64_t>(transport.most(largest)),
              .type = shape.type,
              .op = op,
@@ -181,12 +185,11 @@ std::vector<RunRow> for_all_rows(const RunOptions& options, Row row) {
   for (ElementType type : options.types)
     for (ReduceOp op : options.ops)
       for (std::int64_t bytes : options.bytes)
-        result.push_back(row(
-            BlockShape{.type = type,
-                       .elements = bytes / static_cast<std::int64_t>(size_of(on_wire(type, options.wire))),
-                       .accumulation = options.accumulation,
-                       .wire = options.wire},
-            op));
+        result.push_back(row(BlockShape{.type = type,
+                                        .elements = elements_in(bytes, unit_on_wire(type, options.wire)),
+                                        .accumulation = options.accumulation,
+                                        .wire = options.wire},
+                             op));
   return result;
 }
 

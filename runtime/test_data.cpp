@@ -17,6 +17,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -58,14 +59,19 @@ ElementType kept_type(const BlockShape& shape) {
   return shape.accumulation == Accumulation::Float32 ? wide_type(shape.type) : shape.type;
 }
 
-// Values of float32, rounded to what they travel as.
+// Values of float32, rounded to what they travel as: alike in any groups, as long as they are no larger than
+// this times the least.
+std::int64_t alike_in_groups(Wire wire) {
+  return wire == Wire::Int8 ? 127 : wire == Wire::Mxfp8 ? 1 << 13 : std::numeric_limits<std::int64_t>::max();
+}
 template <typename T>
 void travel(const BlockShape& shape, std::vector<T>& values) {
-  if (on_wire(shape.type, shape.wire) == shape.type) return;
-  std::vector<std::byte> wire(values.size() * size_of(shape.wire));
-  const auto data = reinterpret_cast<std::byte*>(values.data());
-  narrow(shape.wire, wire.data(), data, std::ssize(values));
-  widen(shape.wire, data, wire.data(), std::ssize(values));
+  if (shape.wire == Wire::Float32) return;
+  const WireUnit unit = unit_on_wire(shape.type, shape.wire);
+  std::vector<std::byte> wire((values.size() / unit.elements + 1) * unit.bytes);
+  const auto data = std::as_writable_bytes(std::span(values));
+  pack(shape.wire, data, std::ssize(values), wire.data());
+  unpack(shape.wire, wire.data(), std::ssize(values), data);
 }
 
 }  // namespace
@@ -84,8 +90,10 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
   const std::int64_t most = std::min<std::int64_t>(bytes ? 60 : 4096, exact_integers(shape.type));
   // The type of the sum bounds the sum, the type of the input the single number: 16-bit floats added in
   // float32 may have sums that no 16-bit float holds, which reveals intermediate rounding.
-  largest_ = std::clamp<std::int64_t>(
-      exact_integers(kept_type(shape)) / static_cast<std::int64_t>(most_terms), 1, most);
+  largest_ =
+      std::clamp<std::int64_t>(std::min(exact_integers(kept_type(shape)), alike_in_groups(shape.wire)) /
+                                   static_cast<std::int64_t>(most_terms),
+                               1, most);
 }
 
 // Both divide a block into its chunks as programs do, with the same remainder.
@@ -132,7 +140,8 @@ std::vector<T> TestData::pattern(int place) const {
       values[e] = rounded_in_sums<T>(random, op_);
     } else if (op_ == ReduceOp::Prod) {
       // Products of signs and a few twos are exact in every type.
-      const int factor = (random & 1 ? -1 : 1) * (random % 32 < 2 ? 2 : 1);
+      const int two = shape_.wire == Wire::Int8 ? 1 : 2;  // of a group at most 127 times the least
+      const int factor = (random & 1 ? -1 : 1) * (random % 32 < 2 ? two : 1);
       values[e] = as<T>(factor, 1);
     } else {
       values[e] = as<T>(static_cast<std::int64_t>(random % (2 * largest_ + 1)) - largest_, 8);

@@ -15,7 +15,7 @@ class Expected : public chorale::SelfCheck {
  public:
   Expected()
       : SelfCheck(algorithm::kRanks, algorithm::kPromised, algorithm::kTerms, algorithm::kSame,
-                  op == chorale::Combination::Prod) {}
+                  op == chorale::Combination::Prod ? chorale::Numbers::Products : chorale::Numbers::Small) {}
 
   template <typename T>
   long wrong(const chorale::PromisedOutput& output, const chorale::Pieces& pieces, unsigned seed,

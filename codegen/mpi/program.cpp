@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "codegen/mpi/tables.h"
@@ -26,33 +27,45 @@ void require(int code, const char* what) {
 // The collective for blocks of n elements, from input to output, with this rank's tensors of the function
 // that is applied to sums, if one is. Make it once, run it often.
 // Requests are persistent: MPI sets up a message once, and a run only starts it, as soon as what it waits for
-// has ended (runtime/exchange/message_plan.h).
+// has ended (runtime/exchange/message_plan.h). Floats that travel as something else are kept so in buffers
+// beside input and output.
+template <typename T>
 class Algorithm {
  public:
   Algorithm(const chorale::StepTables& tables, MPI_Comm comm, int rank, long n, const float* input,
             float* output, const void* const* tensors)
-      : pieces_{n, tables.pieces},
+      : n_(n),
+        input_(input),
+        output_(output),
+        inputs_(Pieces{n, tables.pieces}.slot_begin(tables.slots[rank][0])),
+        outputs_(Pieces{n, tables.pieces}.slot_begin(tables.slots[rank][1])),
+        pieces_{chorale::units_of<T>(n), tables.pieces},
         tensors_{tensors, pieces_.slot_begin(tables.slices[rank])},
-        scratch_(tables.slots[rank][2] * pieces_.longest()),
-        buffers_{const_cast<float*>(input), output, scratch_.data()},
+        kept_{Memory(kPacks ? pieces_.slot_begin(tables.slots[rank][0]) : 0),
+              Memory(kPacks ? pieces_.slot_begin(tables.slots[rank][1]) : 0),
+              Memory(tables.slots[rank][2] * pieces_.longest())},
         plan_(chorale::MessagePlanner(
-                  tables, rank, pieces_, sizeof(float),
-                  [this](const chorale::Span& span) { return at(span); }, nullptr)
+                  tables, rank, pieces_, sizeof(T), [this](const chorale::Span& span) { return at(span); },
+                  nullptr)
                   .plan()),
         driver_(plan_),
         requests_(plan_.size(), MPI_REQUEST_NULL) {
     using Kind = chorale::MessageTask::Kind;
+    MPI_Datatype unit = MPI_DATATYPE_NULL;
+    require(MPI_Type_contiguous(sizeof(T), MPI_BYTE, &unit), "MPI_Type_contiguous");
+    require(MPI_Type_commit(&unit), "MPI_Type_commit");
     for (std::size_t t = 0; t < plan_.size(); ++t) {
       const chorale::MessageTask& task = plan_[t];
       if (task.kind == Kind::Sum) continue;
-      float* const data = at(task.span());
+      T* const data = at(task.span());
       const int count = static_cast<int>(task.span().count), tag = task.row % chorale::kTags;
       const auto send_init = task.arrives ? MPI_Ssend_init : MPI_Send_init;
       require(task.kind == Kind::Receive
-                  ? MPI_Recv_init(data, count, MPI_FLOAT, task.peer, tag, comm, &requests_[t])
-                  : send_init(data, count, MPI_FLOAT, task.peer, tag, comm, &requests_[t]),
+                  ? MPI_Recv_init(data, count, unit, task.peer, tag, comm, &requests_[t])
+                  : send_init(data, count, unit, task.peer, tag, comm, &requests_[t]),
               "MPI_Recv_init or MPI_Send_init");
     }
+    MPI_Type_free(&unit);  // requests keep it
   }
   ~Algorithm() {
     for (MPI_Request& request : requests_)
@@ -62,11 +75,20 @@ class Algorithm {
   Algorithm& operator=(const Algorithm&) = delete;
 
   void run() {
+    if constexpr (kPacks) chorale::pack(input_, inputs_, n_, kept_[0].data());
     driver_.run([this](int task) { return start(task); }, [this] { return ended(); });
+    if constexpr (kPacks) chorale::unpack_all(kept_[1].data(), outputs_, n_, output_);
   }
 
  private:
-  float* at(const chorale::Span& span) const { return buffers_[span.buffer] + span.begin; }
+  static constexpr bool kPacks = !std::is_same_v<T, float>;
+  using Memory = std::vector<T>;
+
+  T* at(const chorale::Span& span) {
+    if constexpr (!kPacks)
+      if (span.buffer < 2) return (span.buffer == 0 ? const_cast<float*>(input_) : output_) + span.begin;
+    return kept_[span.buffer].data() + span.begin;
+  }
   bool start(int task) {
     if (requests_[task] == MPI_REQUEST_NULL) {
       make(plan_[task]);
@@ -93,14 +115,18 @@ class Algorithm {
     return tasks;
   }
   // The result of the operands, added up one after the other.
-  void make(const chorale::MessageTask& sum) const {
-    if (sum.index < 0)
+  void make(const chorale::MessageTask& sum) {
+    if constexpr (kPacks) {
+      std::vector<const T*> from;
+      for (const chorale::Span& each : sum.from) from.push_back(at(each));
+      chorale::sum_once<chorale::Combination::Sum>(from.data(), from.size(), at(sum.to), sum.to.count);
+    } else if (sum.index < 0)
       make(sum, [](float value, long) { return value; });
     else
       make(sum, [&](float value, long e) { return applied(value, sum.index + e, tensors_); });
   }
   template <typename Function>
-  void make(const chorale::MessageTask& sum, Function function) const {
+  void make(const chorale::MessageTask& sum, Function function) {
     float* const to = at(sum.to);
     const float* so_far = at(sum.from[0]);
     for (std::size_t k = 1; k + 1 < sum.from.size(); ++k, so_far = to) {
@@ -112,10 +138,13 @@ class Algorithm {
       to[e] = function(last == nullptr ? so_far[e] : so_far[e] + last[e], e);
   }
 
-  const Pieces pieces_;
+  const long n_;
+  const float* const input_;
+  float* const output_;
+  const std::int64_t inputs_, outputs_;  // numbers
+  const Pieces pieces_;                  // of units
   const Tensors tensors_;
-  std::vector<float> scratch_;
-  float* const buffers_[3];
+  Memory kept_[3];  // input and output only of what is packed; scratch
   const chorale::MessagePlan plan_;
   chorale::MessageDriver driver_;
   std::vector<MPI_Request> requests_;  // by task; of sums none
@@ -161,7 +190,8 @@ bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   MPI_Comm_split(MPI_COMM_WORLD, world_rank == failure.lost ? MPI_UNDEFINED : 0, world_rank, &comm);
   const bool is_left = comm != MPI_COMM_NULL;
   if (is_left) MPI_Comm_rank(comm, &rank);
-  const Form& form = chorale::form_of(static_cast<double>(n) * sizeof(float), failure.forms);
+  const Form& form =
+      chorale::form_of(static_cast<double>(chorale::units_of<Travels>(n)) * sizeof(Travels), failure.forms);
   const chorale::RenumberedSteps steps(form.tables, failure.ranks);
   const chorale::StepTables& tables = steps.tables();
   const auto* const slots = tables.slots;
@@ -186,10 +216,10 @@ bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   std::vector<std::uint64_t> hashes(check.promised().size());
   long wrong = 0;
   {
-    std::unique_ptr<Algorithm> algorithm;
+    std::unique_ptr<Algorithm<Travels>> algorithm;
     if (is_left)
-      algorithm =
-          std::make_unique<Algorithm>(tables, comm, rank, n, input.data(), output.data(), addresses.data());
+      algorithm = std::make_unique<Algorithm<Travels>>(tables, comm, rank, n, input.data(), output.data(),
+                                                       addresses.data());
     put(check, chorale::kRounding);
     if (is_left) algorithm->run();
     if (is_left) hashes = check.hashes(rank, pieces, output);
@@ -212,7 +242,9 @@ bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   if (is_left)
     wrong = check.wrong(
         rank, pieces, 1, output, [](float a, float b) { return a + b; },
-        [](float have, float sum, long index) { return have == expected(sum, index); });
+        [](float have, float sum, long index) {
+          return have == expected(chorale::travelled<Travels>(sum), index);
+        });
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (world_rank == 0)
     std::printf(

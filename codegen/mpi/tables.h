@@ -11,12 +11,14 @@
 #include "runtime/device/forms.h"
 #include "runtime/device/own_steps.h"
 #include "runtime/device/self_check.h"
+#include "runtime/device/wire.h"
 #include "runtime/exchange/message_plan.h"
 
 namespace {
 
 constexpr int kRanks = 2;
 constexpr bool kAgreed = true;  // whether all ranks get the same bits of a sum
+using Travels = float;          // what floats are while they travel
 
 // By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
 constexpr std::array<int, 3> kSlots[] = {

@@ -35,6 +35,65 @@ std::string& last_error() {
   return text;
 }
 
+constexpr bool kPacks = !std::is_same_v<chorale::StepUnit, float>;
+
+double block_bytes(ncclDataType_t type, std::int64_t n) {
+  const std::int64_t units = type == ncclFloat32 ? chorale::units_of<chorale::StepUnit>(n) : n;
+  return static_cast<double>(units) * static_cast<double>(chorale::size_of(type));
+}
+
+// Of blocks of `length` floats, one after the other.
+template <typename T>
+__global__ void pack_blocks(const float* numbers, std::int64_t blocks, std::int64_t length, T* units) {
+  const std::int64_t each = chorale::units_of<T>(length);
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < blocks * each;
+       i += static_cast<std::int64_t>(gridDim.x) * blockDim.x)
+    units[i] = chorale::packed<T>(numbers + i / each * length, length, i % each);
+}
+template <typename T>
+__global__ void unpack_blocks(const T* units, std::int64_t blocks, std::int64_t length, float* numbers, int divisor) {
+  const std::int64_t each = chorale::units_of<T>(length);
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < blocks * each;
+       i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+    const std::int64_t u = i % each, first = u * chorale::UnitOf<T>::kValues;
+    float* const block = numbers + i / each * length;
+    chorale::unpack(units[i], block, length, u);
+    for (std::int64_t e = first; divisor > 1 && e < first + chorale::UnitOf<T>::kValues && e < length; ++e)
+      block[e] = chorale::averaged(block[e], divisor);
+  }
+}
+
+// Floats that travel as something else: packed before in memory of the stream, and unpacked after.
+ncclResult_t run_packed(Ready& ready, chorale::NcclRun run, std::int64_t n, std::chrono::milliseconds limit) {
+  using Unit = chorale::StepUnit;
+  const chorale::StepTables& tables = ready.steps.tables();
+  const std::int64_t inputs = tables.slots[run.rank][0] / tables.pieces, outputs = tables.slots[run.rank][1] / tables.pieces,
+                     units = chorale::units_of<Unit>(n);
+  chorale::StreamMemory memory(run.stream);
+  const auto failed = [](cudaError_t code) {
+    last_error() = std::string("packing floats: ") + cudaGetErrorString(code);
+    return ncclUnhandledCudaError;
+  };
+  const std::int64_t apart = (inputs * units * static_cast<std::int64_t>(sizeof(Unit)) + 255) / 256 * 256;
+  if (const cudaError_t code = memory.allocate(apart + outputs * units * sizeof(Unit) + 1); code != cudaSuccess)
+    return failed(code);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(std::max(inputs, outputs) * units / 256 + 1, 1024)));
+  config.blockDim = dim3(256);
+  config.stream = run.stream;
+  const float* const from = static_cast<const float*>(run.input);
+  float* const to = static_cast<float*>(run.output);
+  Unit *const input = reinterpret_cast<Unit*>(memory.data()), *const output = reinterpret_cast<Unit*>(memory.data() + apart);
+  if (const cudaError_t code = cudaLaunchKernelEx(&config, pack_blocks<Unit>, from, inputs, n, input); code != cudaSuccess)
+    return failed(code);
+  const int divisor = run.op == ncclAvg ? tables.ranks : 1;
+  run.input = input, run.output = output, run.op = run.op == ncclAvg ? ncclSum : run.op;
+  if (const ncclResult_t code = ready.algorithm.run(run, units, limit, last_error()); code != ncclSuccess) return code;
+  const cudaError_t code =
+      cudaLaunchKernelEx(&config, unpack_blocks<Unit>, static_cast<const Unit*>(output), outputs, n, to, divisor);
+  return code == cudaSuccess ? ncclSuccess : failed(code);
+}
+
 // The tensors are those of the function that is applied to sums, this rank's, on its device. With a time
 // limit, waits for each step. The current device must be the communicator's.
 ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
@@ -57,14 +116,16 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
     last_error() = chorale::not_ready_for(kFailures, named.name.data());
     return ncclInvalidArgument;
   }
-  const Form& form = chorale::form_of(static_cast<double>(count) * static_cast<double>(chorale::size_of(type)), failure->forms);
-  if (ranks != form.tables.ranks || type > ncclBfloat16 || op > ncclAvg) {
-    last_error() = "needs " + std::to_string(form.tables.ranks) + " ranks, a type of numbers, and sum, prod, max, min or avg";
+  const Form& form = chorale::form_of(block_bytes(type, static_cast<std::int64_t>(count)), failure->forms);
+  if (ranks != form.tables.ranks || type > ncclBfloat16 || (kPacks && type != ncclFloat32) || op > ncclAvg) {
+    last_error() = "needs " + std::to_string(form.tables.ranks) + " ranks, " + (kPacks ? "float32" : "a type of numbers") + ", and sum, prod, max, min or avg";
     return ncclInvalidArgument;
   }
   run.type = type, run.op = op, run.input = send, run.output = recv, run.comm = comm, run.stream = stream;
   run.tensors = tensors;
-  return ready(form, *failure).algorithm.run(run, static_cast<std::int64_t>(count), limit, last_error());
+  Ready& chosen = ready(form, *failure);
+  if (kPacks) return run_packed(chosen, run, static_cast<std::int64_t>(count), limit);
+  return chosen.algorithm.run(run, static_cast<std::int64_t>(count), limit, last_error());
 }
 
 }  // namespace
@@ -158,7 +219,7 @@ struct Measured {
 template <typename T>
 Measured measure(const Failure& failure, int rank, ncclComm_t comm, const OnGpu& gpu, ncclDataType_t type, long n,
                  int iterations, bool in_place) {
-  const Form& form = chorale::form_of(static_cast<double>(n) * sizeof(T), failure.forms);
+  const Form& form = chorale::form_of(block_bytes(type, n), failure.forms);
   const chorale::StepTables& tables = ready(form, failure).steps.tables();
   const chorale::Pieces pieces{n, tables.pieces};
   const chorale::SelfCheck check = form.check();
@@ -193,6 +254,7 @@ Measured measure(const Failure& failure, int rank, ncclComm_t comm, const OnGpu&
   run_on(1);
   result.wrong = check.wrong(
       rank, pieces, 1, output, chorale::combined<chorale::Combination::Sum, T>, [](T have, T sum, long e) {
+        if constexpr (std::is_same_v<T, float>) sum = chorale::travelled<chorale::StepUnit>(sum);
         const T want = chorale::applied(chorale::StepFunction(), sum, e, chorale::TestTensors());
         return chorale::agree(have, want, chorale::StepFunction::kExact);
       });
@@ -232,7 +294,7 @@ int main(int argc, char** argv) {
   const std::string wanted = argc > 3 ? argv[3] : "float32";
   const Type* type = nullptr;
   for (const Type& each : kTypes)
-    if (each.name == wanted) type = &each;
+    if (each.name == wanted && (!kPacks || each.type == ncclFloat32)) type = &each;
   if (n < 0 || iterations < 1 || type == nullptr) {
     std::fprintf(stderr,
                  "usage: %s [elements of a block, 0 or more] [iterations, 1 or more] [type: float32, bfloat16, ...]\n",
@@ -246,7 +308,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", chorale::not_ready_for(kFailures, name.data()).c_str());
     return 2;
   }
-  const Form& form = chorale::form_of(static_cast<double>(n) * type->bytes, failure->forms);
+  const Form& form = chorale::form_of(block_bytes(type->type, n), failure->forms);
   const int ranks = form.tables.ranks;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;

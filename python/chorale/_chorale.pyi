@@ -304,6 +304,7 @@ class _CompileOptions(TypedDict, total=False):
     min_bytes: int
     max_bytes: int
     peer_access: str
+    wire: str
     message_bytes: int
 
 class _ImportOptions(TypedDict, total=False):

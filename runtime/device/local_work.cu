@@ -18,7 +18,7 @@ constexpr int kThreads = 256;
 constexpr int kMostBlocks = 256;  // of a chain
 
 template <typename T, int width>
-struct alignas(sizeof(T) * width) Pack {
+struct alignas(width == 1 ? alignof(T) : sizeof(T) * width) Pack {
   T element[width];
 };
 
@@ -33,17 +33,28 @@ __device__ T finished(const LocalWork& work, T sum, std::int64_t index) {
 // argument.
 template <typename T, Combination op, int width>
 __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int divisor) {
+  constexpr int k = UnitOf<T>::kValues;
   for (int s = chain > 0 ? work.sums_end[chain - 1] : 0; s < work.sums_end[chain]; ++s) {
     int from = s > 0 ? work.sources_end[s - 1] : 0;
     const auto load = [&] {
       return *reinterpret_cast<const Pack<T, width>*>(static_cast<const T*>(work.source[from++]) + e);
     };
     Pack<T, width> sum = load();
-    while (from < work.sources_end[s]) {
-      const Pack<T, width> next = load();
-      for (int i = 0; i < width; ++i) sum.element[i] = combined<op>(sum.element[i], next.element[i]);
+    if (from < work.sources_end[s]) {
+      typename UnitOf<T>::Value wide[width][k], more[k];
+      for (int i = 0; i < width; ++i) UnitOf<T>::read(sum.element[i], wide[i]);
+      while (from < work.sources_end[s]) {
+        const Pack<T, width> next = load();
+        for (int i = 0; i < width; ++i) {
+          UnitOf<T>::read(next.element[i], more);
+          for (int v = 0; v < k; ++v) wide[i][v] = combined<op>(wide[i][v], more[v]);
+          if constexpr (is_short<T>)
+            if (!work.once) UnitOf<T>::read(UnitOf<T>::of(wide[i]), wide[i]);
+        }
+      }
+      for (int i = 0; i < width; ++i) sum.element[i] = UnitOf<T>::of(wide[i]);
     }
-    if constexpr (op == Combination::Sum)
+    if constexpr (op == Combination::Sum && k == 1)
       if (divisor > 1)
         for (int i = 0; i < width; ++i) sum.element[i] = averaged(sum.element[i], divisor);
     if constexpr (!std::is_same_v<StepFunction, NoFunction>)
@@ -58,7 +69,7 @@ __device__ void add_up(const LocalWork& work, int chain, std::int64_t e, int div
 template <typename T, Combination op>
 __global__ void __launch_bounds__(kThreads)
     local_work_kernel(const __grid_constant__ LocalWork work, const int divisor) {
-  constexpr int width = 16 / sizeof(T);
+  constexpr int width = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
   const int chain = static_cast<int>(blockIdx.y);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -101,7 +112,7 @@ Kernel kernel_of(ncclDataType_t type, ncclRedOp_t op) {
     case ncclBfloat16:
       return kernel_of<Bfloat16>(op);
     case ncclFloat32:
-      return kernel_of<float>(op);
+      return kernel_of<StepUnit>(op);
     case ncclFloat64:
       return kernel_of<double>(op);
     default:

@@ -7,12 +7,17 @@
 #include <cstdint>
 
 #include "runtime/device/epilogue.h"
+#include "runtime/device/wire.h"
 
 namespace chorale {
 
 // The function applied to complete sums: an emitted program may have defined it before this.
 #ifndef CHORALE_STEP_FUNCTION
 using StepFunction = NoFunction;
+#endif
+// What floats are while they travel and are added up; likewise. Then those who call have packed them.
+#ifndef CHORALE_STEP_UNIT
+using StepUnit = float;
 #endif
 
 // A kernel's argument, so it goes by value: nothing is allocated, and a graph that captures the launch keeps
@@ -34,6 +39,7 @@ struct LocalWork {
   // element. Else -1.
   std::int64_t index[kMostSums];
   int average_of = 1;
+  bool once = false;                  // sums of short floats are rounded once, and not after each addition
   const void* tensors[kMostTensors];  // of this rank, as RankTensors has them
   std::int64_t slice = 0;
 };

@@ -30,8 +30,9 @@ inline std::int64_t size_of(ncclDataType_t type) {
   switch (type) {
     case ncclInt32:
     case ncclUint32:
-    case ncclFloat32:
       return 4;
+    case ncclFloat32:
+      return sizeof(StepUnit);
     case ncclInt64:
     case ncclUint64:
     case ncclFloat64:
@@ -163,6 +164,12 @@ class NcclSteps {
     for (const Chain& chain : chains) {
       bool open = false;  // has this launch the chain?
       for (const OwnSum& planned : chain) {
+        // What is rounded once is not cut; those who plan see to it that it fits.
+        if (plan_.once && work.sources + planned.from.size() > LocalWork::kMostSources) {
+          if (const ncclResult_t code = launch(work, divisor); code != ncclSuccess) return code;
+          work = no_work();
+          open = false;
+        }
         const bool cut = work.sources + planned.from.size() > LocalWork::kMostSources;
         OwnSum turned;
         const OwnSum& sum = cut ? (turned = own_first(planned)) : planned;
@@ -205,6 +212,7 @@ class NcclSteps {
     LocalWork work;
     if (run_.op == ncclAvg) work.average_of = plan_.ranks;
     work.slice = plan_.slice;
+    work.once = plan_.once;
     for (int k = 0; k < StepFunction::kOperands && run_.tensors != nullptr; ++k)
       work.tensors[k] = run_.tensors[k];
     return work;

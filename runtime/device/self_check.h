@@ -32,14 +32,18 @@ struct SameInput {  // a slot that has the same data as another
 
 constexpr unsigned kRounding = 0;
 
+// Small integers; 1 and 2, for products; or those that no type of 8 bits rounds, and as few in all that
+// groups with one scale round none of their sums.
+enum class Numbers { Small, Products, Travel };
+
 class SelfCheck {
  public:
-  // Tables without a row have one of -1. Of products all numbers are 1 and 2.
+  // Tables without a row have one of -1.
   template <std::size_t outputs, std::size_t terms, std::size_t same>
   SelfCheck(int ranks, const PromisedOutput (&promised)[outputs], const PromisedTerm (&summed)[terms],
-            const SameInput (&alike)[same], bool products = false)
+            const SameInput (&alike)[same], Numbers numbers = Numbers::Small)
       : ranks_(ranks),
-        products_(products),
+        numbers_(numbers),
         promised_(promised, promised + outputs),
         terms_(summed, summed + terms),
         same_(alike, alike + same) {
@@ -63,9 +67,8 @@ class SelfCheck {
               std::ldexp(1 + static_cast<double>(x >> 12) * 0x1p-52, static_cast<int>(x % 8) - 4);
           return of<T>(x / 8 % 2 != 0 ? -magnitude : magnitude);
         }
-      if (products_) return of<T>(x % 16 == 0 ? 2 : 1);
-      // Sums of all ranks are at most 256 in types of few bits.
-      return of<T>(static_cast<double>(x % (sizeof(T) < 4 ? few_ : 1000)));
+      if (numbers_ == Numbers::Products) return of<T>(x % 16 == 0 ? 2 : 1);
+      return of<T>(static_cast<double>(x % (sizeof(T) < 4 || numbers_ == Numbers::Travel ? few_ : 1000)));
     }
 
    private:
@@ -79,7 +82,8 @@ class SelfCheck {
     }
 
     std::uint64_t slot_ = 0;
-    bool rounding_ = false, products_ = false;
+    bool rounding_ = false;
+    Numbers numbers_ = Numbers::Small;
     std::uint64_t few_ = 2;
   };
   Input input(int rank, int slot, unsigned seed) const {
@@ -89,8 +93,11 @@ class SelfCheck {
     input.slot_ = 0x9e3779b97f4a7c15u * (static_cast<std::uint64_t>(rank) * 100003 + slot + 1) +
                   seed * 0x94d049bb133111ebu;
     input.rounding_ = seed == kRounding;
-    input.products_ = products_;
-    input.few_ = static_cast<std::uint64_t>(std::max(2, 250 / ranks_));
+    input.numbers_ = numbers_;
+    // Sums of all ranks are at most 256 in types of few bits; in groups 127, of the first ranks if need be.
+    input.few_ = static_cast<std::uint64_t>(numbers_ != Numbers::Travel ? std::max(2, 250 / ranks_)
+                                            : rank < 127                ? std::clamp(127 / ranks_ + 1, 2, 8)
+                                                                        : 1);
     return input;
   }
   // Of all slots, which lie one after the other.
@@ -171,7 +178,7 @@ class SelfCheck {
 
  private:
   const int ranks_;
-  const bool products_;
+  const Numbers numbers_;
   const std::vector<PromisedOutput> promised_;
   const std::vector<PromisedTerm> terms_;
   const std::vector<SameInput> same_;

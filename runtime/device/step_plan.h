@@ -49,6 +49,7 @@ struct StepPlan {
   std::int64_t input = 0, output = 0, scratch = 0;  // elements that the buffers have
   int ranks = 1;
   bool adds = false;       // does any rank add? Then outputs are sums
+  bool once = false;       // are sums rounded once?
   bool applies = false;    // does any rank apply the function? Then all of them have had it
   std::int64_t slice = 0;  // the index of the first element of the output
   bool sound = false;      // in place: nothing of the input is read after the output has overwritten it
@@ -69,6 +70,7 @@ class StepPlanner {
   StepPlan plan() {
     StepPlan plan;
     plan.ranks = tables_.ranks;
+    plan.once = tables_.adds_once;
     plan.input = pieces_.slot_begin(tables_.slots[rank_][0]);
     plan.output = pieces_.slot_begin(tables_.slots[rank_][1]);
     plan.slice = tables_.slices == nullptr ? 0 : pieces_.slot_begin(tables_.slices[rank_]);

@@ -4,14 +4,17 @@ run with a thread a rank. Changed tables must be seen.
 
 Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
+import array
 import json
 import pathlib
+import random
 import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.merged import merged  # noqa: E402
 from kit.program import run, work  # noqa: E402
+from kit.travels import differing, some  # noqa: E402
 
 chorale, cxx, headers, library, ready = sys.argv[1:6]
 chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
@@ -127,6 +130,53 @@ program = compiled(next((work / "sizes").glob("*.cu")))
 for row in rows[:4]:
     output = run(program, row["message_bytes"] // 4, 1)
     assert len(re.findall(rf"allreduce on full:4: {row['steps']} steps?, .*, 0 wrong, 0 slots", output)) == 2, (row, output)
+
+# Float32 that travels as a shorter type, in groups and without, has the bits of a slow judge; other types are
+# refused. On an AllReduce whose contributions are copies, and on one in a step.
+of_files = """
+int main(int, char** argv) {
+  const long n = std::atol(argv[1]);
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([=] {
+      const auto file = [&](const char* name, const char* how) { return std::fopen((name + std::to_string(rank)).c_str(), how); };
+      ncclComm_t comm;
+      cudaStream_t stream;
+      cudaSetDevice(rank);
+      ncclCommInitRank(&comm, kRanks, id, rank);
+      cudaStreamCreate(&stream);
+      std::vector<float> input(n), output(n);
+      std::FILE *const in = file("in.", "rb"), *const out = file("out.", "wb");
+      if (std::fread(input.data(), 4, n, in) != static_cast<std::size_t>(n)) std::abort();
+      if (chorale_allreduce(input.data(), output.data(), n, ncclFloat32, ncclSum, comm, stream) != ncclSuccess) std::abort();
+      cudaStreamSynchronize(stream);
+      std::fwrite(output.data(), 4, n, out);
+      std::fclose(in), std::fclose(out);
+      ncclCommDestroy(comm);
+    });
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+"""
+run(chorale, "frontier", "ring:4", "allreduce", "--sum", "once", "--max-chunks", "2", "--json", "once.json", code=(0, 3))
+for wire, point in (("bf16", 1), ("int8", 0)):
+    run(chorale, "emit", "once.json", "--point", point, "--target", "nccl", "--wire", wire, "-o", wire)
+    source = next((work / wire).iterdir())
+    alone = source.read_text()
+    (work / f"{wire}_and_files.cu").write_text(merged([alone, alone[:alone.index("#ifndef CHORALE_NO_MAIN")] + of_files]))
+    program = compiled(work / f"{wire}_and_files.cu")
+    for elements in (0, 1, 1009):
+        rights(run(program, 0, elements, 2), 2)
+    assert "float32 travels as" in run(program, 0, 7, 1) and "usage" in run(program, 0, 7, 1, "bfloat16", code=2)
+    for elements in (31, 197):
+        inputs = [some(random.Random(elements + rank), elements) for rank in range(4)]
+        for rank, each in enumerate(inputs):
+            (work / f"in.{rank}").write_bytes(array.array("f", each).tobytes())
+        run(program, 1, elements)
+        for rank in range(4):
+            assert not differing((work / f"out.{rank}").read_bytes(), inputs, wire), (wire, elements, rank)
 
 # It says what it cannot use.
 assert "usage" in run(program, "5", "0", code=2)

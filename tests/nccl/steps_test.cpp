@@ -127,6 +127,31 @@ TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
   for (int e = 0; e < 5; ++e) EXPECT_EQ(last[e], 5 * sources * (sources - 1) / 2 + sources * e);
 }
 
+// 1 + 2^-8 + 2^-8 is 1 + 2^-7 in bfloat16, rounded once; after each addition it is 1: ties go to even. Sums
+// that do not fit into a launch are in the next one, and not cut.
+TEST(NcclSteps, SumsOfHalvesAreRoundedOnce) {
+  constexpr int sums = 100, each = 3;
+  for (const bool once : {false, true}) {
+    const DeviceMemory input(each * sizeof(Bfloat16)), output(sums * sizeof(Bfloat16));
+    for (int i = 0; i < each; ++i)
+      reinterpret_cast<Bfloat16*>(input.data())[i] = Bfloat16(i == 0 ? 1.0f : 0x1p-8f);
+    StepPlan plan{.input = each, .output = sums, .once = once, .steps = {{}}};
+    for (int s = 0; s < sums; ++s)
+      plan.steps[0].chains.push_back({{.to = {1, s, 1}, .from = {{0, 0, 1}, {0, 1, 1}, {0, 2, 1}}}});
+    const auto thrown = on_gpus(1, [&](GpuRank& mine) {
+      const NcclRun run{.type = ncclBfloat16,
+                        .input = input.data(),
+                        .output = output.data(),
+                        .comm = mine.comm,
+                        .stream = mine.stream};
+      require(NcclSteps(plan, nccl, run).enqueue(), "enqueue");
+    });
+    EXPECT_THAT(thrown, Each(IsEmpty()));
+    for (int s = 0; s < sums; ++s)
+      EXPECT_EQ(static_cast<float>(reinterpret_cast<Bfloat16*>(output.data())[s]), once ? 1 + 0x1p-7f : 1);
+  }
+}
+
 // Four ranks do a ring AllReduce, rank 1 by a changed plan. What each rank states.
 std::vector<std::string> said(const std::function<void(StepPlan&)>& change) {
   const StepRows program = steps_by_hand("ring_allreduce", 4);

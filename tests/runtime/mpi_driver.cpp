@@ -81,32 +81,49 @@ bool halves(MpiSession& session) {
   return wrong == 0;
 }
 
-// A short type by its definition: digits after the first, the least exponent, the largest number, and whether
-// larger ones become it.
-struct Wire {
-  ElementType type = ElementType::Float16;
+// What travels, by its definition: digits after the first, the least exponent, the largest number, whether
+// larger ones become it, and whether 32 share a scale.
+struct Travels {
+  Wire wire = Wire::Float16;
   int digits = 0, least = 0;
   double most = 0;
-  bool saturates = false;
+  bool saturates = false, scaled = false;
 };
 
-float rounded(float value, const Wire& wire) {
+float rounded(float value, const Travels& as) {
   if (value == 0 || !std::isfinite(value)) return value;
-  const double unit = std::ldexp(1.0, std::max(std::ilogb(value), wire.least) - wire.digits),
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(value), as.least) - as.digits),
                nearest = std::nearbyint(value / unit) * unit;
-  if (std::abs(nearest) <= wire.most) return static_cast<float>(nearest);
-  return std::copysign(wire.saturates ? static_cast<float>(wire.most) : HUGE_VALF, value);
+  if (std::abs(nearest) <= as.most) return static_cast<float>(nearest);
+  return std::copysign(as.saturates ? static_cast<float>(as.most) : HUGE_VALF, value);
 }
 
-// Element by element, in the order of the ranks.
-float judged(const std::vector<std::vector<float>>& inputs, std::size_t i, ReduceOp op, const Wire& wire) {
-  float sum = rounded(inputs.front()[i], wire);
-  for (std::size_t n = 1; n < inputs.size(); ++n) {
-    const float value = rounded(inputs[n][i], wire);
-    sum = op == ReduceOp::Max ? std::max(sum, value) : sum + value;
+// Of groups the least scale at which all are at most the largest.
+std::vector<float> rounded(std::vector<float> block, const Travels& as) {
+  for (std::size_t begin = 0; begin < block.size(); begin += 32) {
+    const auto group = std::span(block).subspan(begin, std::min<std::size_t>(32, block.size() - begin));
+    int scale = as.scaled ? -127 : 0;
+    const auto is_too_large = [&](float value) { return std::ldexp(std::abs(value), -scale) > as.most; };
+    while (as.scaled && std::ranges::any_of(group, is_too_large)) ++scale;
+    for (float& value : group) value = std::ldexp(rounded(std::ldexp(value, -scale), as), scale);
   }
-  sum = rounded(sum, wire);
-  return op == ReduceOp::Avg ? sum / static_cast<float>(inputs.size()) : sum;
+  return block;
+}
+
+// A block of all ranks, in their order.
+std::vector<float> judged(const std::vector<std::vector<float>>& inputs, std::int64_t begin,
+                          std::int64_t elements, ReduceOp op, const Travels& as) {
+  std::vector<float> sum;
+  for (const std::vector<float>& input : inputs) {
+    const std::vector<float> block = rounded({input.begin() + begin, input.begin() + begin + elements}, as);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] = op == ReduceOp::Max ? std::max(sum[i], block[i]) : sum[i] + block[i];
+    if (sum.empty()) sum = block;
+  }
+  sum = rounded(sum, as);
+  for (float& value : sum)
+    if (op == ReduceOp::Avg) value /= static_cast<float>(inputs.size());
+  return sum;
 }
 
 // Infinities of both signs have no sum.
@@ -115,10 +132,10 @@ bool same(float one, float other) {
 }
 
 // Of this rank over MPI, and of all ranks as threads.
-std::int64_t differ_on_wire(MpiSession& session, const Topology& t, const Point& point, const Wire& wire,
+std::int64_t differ_on_wire(MpiSession& session, const Topology& t, const Point& point, const Travels& as,
                             std::int64_t elements, ReduceOp op) {
   const Verified<Program> program = lower(accepted(t, point.collective, point.schedule));
-  const BlockShape shape{.elements = elements, .wire = wire.type};
+  const BlockShape shape{.elements = elements, .wire = as.wire};
   const std::int64_t blocks = input_chunks(point.collective, 0) / point.collective.chunks_per_block;
   const bool scatters = blocks > 1;
   std::vector<std::vector<float>> inputs;
@@ -138,8 +155,8 @@ std::int64_t differ_on_wire(MpiSession& session, const Topology& t, const Point&
     differ += output.size() != have.size() * sizeof(float);
     if (differ > 0 || have.empty()) return;
     std::memcpy(have.data(), output.data(), output.size());
-    for (std::int64_t i = 0; i < elements; ++i)
-      differ += !same(have[i], judged(inputs, (scatters ? n * elements : 0) + i, op, wire));
+    const std::vector<float> right = judged(inputs, scatters ? n * elements : 0, elements, op, as);
+    for (std::int64_t i = 0; i < elements; ++i) differ += !same(have[i], right[i]);
   };
   RankPlan plan(program, step_rows(program), session.rank(), shape);
   std::ranges::copy(bytes[session.rank()], plan.input().begin());
@@ -158,22 +175,22 @@ bool wire(MpiSession& session) {
   const int n = session.ranks();
   const Topology full = test::full(n);
   bool good = true;
-  for (const Wire& wire :
-       {Wire{ElementType::Float16, 10, -14, 65504}, Wire{ElementType::Bfloat16, 7, -126, 3.4e38},
-        Wire{ElementType::Float8E4m3, 3, -6, 448, true},
-        Wire{ElementType::Float8E5m2, 2, -14, 57344, true}}) {
+  for (const Travels& as :
+       {Travels{Wire::Float16, 10, -14, 65504}, Travels{Wire::Bfloat16, 7, -126, 3.4e38},
+        Travels{Wire::E4m3, 3, -6, 448, true}, Travels{Wire::E5m2, 2, -14, 57344, true},
+        Travels{Wire::Int8, 6, 0, 127.0 / 64, true, true}, Travels{Wire::Mxfp8, 3, -6, 448, true, true}}) {
     for (const char* name : {"one_shot_allreduce", "direct_allreduce", "direct_reducescatter"})
-      for (const std::int64_t elements : {0, 1, 7, 1021})
+      for (const std::int64_t elements : {0, 1, 7, 33, 1021})
         for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Avg, ReduceOp::Max}) {
           Point point = classic_algorithm(name, full, {.chunks = 2});
           point.collective.order = parse_sum_order("once", n, name);
-          const std::int64_t differ = differ_on_wire(session, full, point, wire, elements, op);
+          const std::int64_t differ = differ_on_wire(session, full, point, as, elements, op);
           if (differ > 0 && session.rank() == 0)
-            fmt::print("{}, {}, {} elements: {} differ\n", name, to_string(wire.type), elements, differ);
+            fmt::print("{}, {}, {} elements: {} differ\n", name, to_string(as.wire), elements, differ);
           good = good && differ == 0;
         }
     const Point ring = classic_algorithm("ring_allreduce", full, {.chunks = 2});
-    good = good && (n == 2 || differ_on_wire(session, full, ring, wire, 1021, ReduceOp::Sum) > 0);
+    good = good && (n == 2 || differ_on_wire(session, full, ring, as, 1021, ReduceOp::Sum) > 0);
   }
   return good;
 }
