@@ -22,6 +22,7 @@ class Bucket:
         count = sum(p.numel() for p in params)
         self.flat, self.grads = (program.zeros(count, TYPES[self.kind])
                                  for program in (owner.updater(self.kind), owner.reducer(self.kind)))
+        self.crosses = TYPES[owner.wire or "fp32"] if self.kind == "fp32" else self.grads.dtype
         self.total = torch.empty(owner.length(count))  # in one place for all steps
         self.partial = []  # sums of 2^k backward passes each, fewer and fewer: (passes, gradients)
         at, self.places, self.hooks, self.needed = 0, [], [], set()
@@ -74,17 +75,24 @@ class Bucket:
 
     @torch.no_grad()
     def start(self):
-        while self.partial:  # the last pass completes them
-            torch.add(self.partial.pop()[1], self.grads, out=self.grads)
+        if self.partial:  # the last pass completes them
+            term = self.term()
+            while self.partial:
+                term = self.partial.pop()[1] + term
+            self.grads.copy_(term)
             self.seen = self.grads._version
         self.future = self.owner().pool.submit(self.reduce)
+
+    def term(self):
+        """The gradients of a pass, as they cross: so is each sum of passes rounded, here and between ranks."""
+        return self.grads.to(self.crosses, copy=True)
 
     @torch.no_grad()
     def put_aside(self):
         """The gradients become a term of the sums, along the tree of pairs, pairs of pairs, ..."""
         for k in range(len(self.places)):
             self.place(k)
-        passes, term = 1, self.grads.clone()
+        passes, term = 1, self.term()
         while self.partial and self.partial[-1][0] == passes:
             term, passes = self.partial.pop()[1] + term, 2 * passes
         self.partial.append((passes, term))

@@ -40,7 +40,7 @@ class Fused(torch.optim.Optimizer):
                  wire=None):
         self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(
             process_group)
-        self.by_index = order == "by-index"  # backward passes are added up along the same tree
+        self.wire, self.by_index = wire, order == "by-index"  # backward passes are added up along the same tree
         if wire not in updates.WIRES:
             raise ValueError(f"wire={wire!r}: give 'bf16', 'fp16' or None")
         if self.ranks < 2 and not self.by_index:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Training on 1, 2 and 4 ranks that share the same micro-batches: with order="by-index" the losses of 200 steps are
-equal bit by bit, in float32 and bfloat16; in the default order they are not. With sum="once" and wire="bf16" replicas
+equal bit by bit, in float32, in float32 that crosses as bfloat16, and in bfloat16; in the default order they are not. With sum="once" and wire="bf16" replicas
 are equal, and sums are rounded once. With a current PyTorch FSDP2, too, on 2 and 4 ranks.
 
 Usage: order.py CHORALE FOLDER [--current]
@@ -60,8 +60,8 @@ def apart(have, word):
     return int((torch.load(file).view(torch.int32) != have.view(torch.int32)).sum())
 
 
-for kind, word in [(torch.float32, "float32"), (torch.bfloat16, "bfloat16")]:
-    have, _ = losses(kind, order="by-index")
+for kind, word, how in [(torch.float32, "float32", {}), (torch.float32, "float32 as bfloat16", dict(wire="bf16")), (torch.bfloat16, "bfloat16", {})]:
+    have, _ = losses(kind, order="by-index", **how)
     differ = apart(have, word)
     assert differ == 0, f"{word}, {ranks} ranks: {differ} losses differ from those of one rank"
     assert have[-20:].mean() < have[:20].mean(), word
