@@ -14,7 +14,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.merged import merged  # noqa: E402
 from kit.program import mpirun, refused, run, run_chorale, work  # noqa: E402
-from kit.travels import differing, some  # noqa: E402
+from kit.travels import differing, mixed  # noqa: E402
 
 mpicxx, flags = sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
 LENGTHS = [197, 33, 1, 197, 31, 0]
@@ -65,7 +65,7 @@ for k, (machine, collective, wire, _) in enumerate(programs):
         assert re.search("float32 travels as .*, 0 wrong, 0 slots with ranks that differ", said), said
     n = LENGTHS[k % len(LENGTHS)]
     blocks = ranks if collective == "reducescatter" else 1
-    inputs = [some(numbers, blocks * n) for _ in range(ranks)]
+    inputs = [mixed(numbers, blocks * n) for _ in range(ranks)]
     for rank, each in enumerate(inputs):
         (work / f"in.{rank}").write_bytes(array.array("f", each).tobytes())
     mpirun(ranks, "./all", 2 * k + 1, n)

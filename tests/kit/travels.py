@@ -14,7 +14,7 @@ def fp32(x):
     return array.array("f", [x])[0]
 
 
-def some(numbers, count):
+def mixed(numbers, count):
     """Of mixed magnitude."""
     return [fp32(numbers.gauss(0, 1) * 2.0**numbers.randrange(-9, 6)) for _ in range(count)]
 

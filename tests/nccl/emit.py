@@ -14,7 +14,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.merged import merged  # noqa: E402
 from kit.program import run, work  # noqa: E402
-from kit.travels import differing, some  # noqa: E402
+from kit.travels import differing, mixed  # noqa: E402
 
 chorale, cxx, headers, library, ready = sys.argv[1:6]
 chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
@@ -166,15 +166,15 @@ for wire, point in (("bf16", 1), ("int8", 0)):
     source = next((work / wire).iterdir())
     alone = source.read_text()
     (work / f"{wire}_and_files.cu").write_text(merged([alone, alone[:alone.index("#ifndef CHORALE_NO_MAIN")] + of_files]))
-    program = compiled(work / f"{wire}_and_files.cu")
+    packed = compiled(work / f"{wire}_and_files.cu")
     for elements in (0, 1, 1009):
-        rights(run(program, 0, elements, 2), 2)
-    assert "float32 travels as" in run(program, 0, 7, 1) and "usage" in run(program, 0, 7, 1, "bfloat16", code=2)
+        rights(run(packed, 0, elements, 2), 2)
+    assert "float32 travels as" in run(packed, 0, 7, 1) and "usage" in run(packed, 0, 7, 1, "bfloat16", code=2)
     for elements in (31, 197):
-        inputs = [some(random.Random(elements + rank), elements) for rank in range(4)]
+        inputs = [mixed(random.Random(elements + rank), elements) for rank in range(4)]
         for rank, each in enumerate(inputs):
             (work / f"in.{rank}").write_bytes(array.array("f", each).tobytes())
-        run(program, 1, elements)
+        run(packed, 1, elements)
         for rank in range(4):
             assert not differing((work / f"out.{rank}").read_bytes(), inputs, wire), (wire, elements, rank)
 
