@@ -83,9 +83,13 @@ struct OwnedTables {
   OwnedTables(const StepTables& given) : tables(given) {}
 };
 
-// For a communication beside computation: chunks are cut until there are `pieces` of a vector, 0: 16, each of
-// at least 2^10 elements; and of a step those with one number are a step, so what goes by steps hands them
-// over one by one, but where two pieces use a slot in one step.
+// The pieces of an overlap, and the tiles of communications one after the other, where none are asked for. On
+// hosts each piece is a hand-over between threads, and 8 take no more processor time than 2.
+inline constexpr int kUsualPieces = 8;
+
+// For a communication beside computation: chunks are cut until there are `pieces` of a vector, 0: the usual
+// number, each of at least 2^10 elements; and of a step those with one number are a step, so what goes by
+// steps hands them over one by one, but where two pieces use a slot in one step.
 inline OwnedTables by_pieces(const StepTables& given, const Blocks& blocks, int pieces) {
   std::map<std::array<int, 4>, int> pieces_in;  // by step, rank, buffer and slot
   std::set<std::pair<int, int>> chunks;
@@ -106,7 +110,7 @@ inline OwnedTables by_pieces(const StepTables& given, const Blocks& blocks, int 
   }
   std::int64_t longest = 0;
   for (std::size_t b = 0; b + 1 < blocks.size(); ++b) longest = std::max(longest, blocks[b + 1] - blocks[b]);
-  const int all = std::max(1, static_cast<int>(chunks.size())), wanted = pieces > 0 ? pieces : 16;
+  const int all = std::max(1, static_cast<int>(chunks.size())), wanted = pieces > 0 ? pieces : kUsualPieces;
   const int parts = static_cast<int>(std::max<std::int64_t>(
       1, std::min<std::int64_t>((wanted + all - 1) / all, longest / given.pieces >> 10)));
   OwnedTables result(given);
@@ -513,11 +517,11 @@ class Exchange : public ExchangePlan {
 };
 
 // The number of tiles that blocks are cut into for communications one after the other: `wanted`, or, if 0, up
-// to 8, each long enough to be worth its messages; the same on all ranks.
+// to the usual number, each long enough to be worth its messages; the same on all ranks.
 inline int tile_count(const Blocks& blocks, int wanted = 0) {
   const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
-  const std::int64_t most =
-      wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10) : std::min<std::int64_t>(8, longest >> 13);
+  const std::int64_t most = wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10)
+                                       : std::min<std::int64_t>(kUsualPieces, longest >> 13);
   return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 template <typename Exchange>

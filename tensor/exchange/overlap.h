@@ -284,10 +284,10 @@ class TileWorker {
   std::thread thread_ = {};
 };
 
-// Rows per tile, for `wanted` tiles; 0: 16 tiles, or more, of at most 64 rows each.
+// Rows per tile, for `wanted` tiles; 0: the usual number.
 inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
-  return std::max<std::int64_t>(
-      1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
+  if (wanted <= 0) wanted = kUsualPieces;
+  return std::max<std::int64_t>(1, (rows + wanted - 1) / wanted);
 }
 
 // Rows of a result, each made from one row of an operand: make(begin, end). Tiles are cut at `also`, too.

@@ -28,7 +28,7 @@ struct ProductFlow {
   int taken = 0;  // the dimension of the result along which slices are taken by `take_to` ranks
   int take_to = 1;
   bool replicated = false;  // the result is
-  int pieces = 0;           // that rows are made in; 0: by their number
+  int pieces = 0;           // that rows are made in; 0: the usual number
 };
 
 template <typename Device, typename T, typename A, typename B>

@@ -35,7 +35,7 @@ std::string printed_pieces(const WorkloadPlaces& places) {
   std::set<std::string> seen;
   for (const Operation& op : places.workload().operations)
     if (!op.overlap.empty() && seen.insert(op.overlap).second)
-      text += fmt::format("constexpr int kPieces_{0} = {1};  // that {0} hands over; 0: by sizes\n",
+      text += fmt::format("constexpr int kPieces_{0} = {1};  // that {0} hands over; 0: the usual number\n",
                           op.overlap, pieces_of(places.execution(), op.overlap));
   return text;
 }
@@ -325,7 +325,7 @@ std::string printed_checks(const WorkloadPlaces& places) {
 // own memory, packed_ blocks of slices, kept_ a copy of an operand, exchange_ a communication, total_ a
 // reduction.
 
-// How many pieces an overlap hands over; what is in none: by sizes.
+// How many pieces an overlap hands over; what is in none: the usual number.
 std::string pieces_in_words(const std::string& overlap) {
   return overlap.empty() ? "0" : "kPieces_" + overlap;
 }

@@ -63,10 +63,13 @@ TEST(TileGrid, FindsTheTilesOfElements) {
 TEST(TileWorker, MakesRowsInTheOrderInWhichTheyAreNeeded) {
   std::vector<std::int64_t> order;
   std::mutex mutex;
-  TileWorker worker = row_worker(device, 40, 0, 5, [&](std::int64_t begin, std::int64_t end) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    for (std::int64_t row = begin; row < end; ++row) order.push_back(row);
-  });
+  TileWorker worker = row_worker(
+      device, 40, 0, 5,
+      [&](std::int64_t begin, std::int64_t end) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        for (std::int64_t row = begin; row < end; ++row) order.push_back(row);
+      },
+      {0}, 20);
   worker.start({{35 * 5, 10}, {0, 11}});  // rows 35 and 36, then 0 to 2; two rows at a time
   worker.demands().needs(0, 200);
   worker.finish();
@@ -83,6 +86,17 @@ TEST(TileWorker, MakesAsManyPiecesAsItIsTold) {
   worker.start({{35 * 5, 10}});
   worker.finish();
   EXPECT_THAT(pieces, testing::ElementsAre(std::pair(28, 40), std::pair(0, 14), std::pair(14, 28)));
+}
+
+// Each hand-over is a switch between threads: without a number there are few, however many rows there are.
+TEST(TileWorker, MakesFewPiecesWhereNoneAreAskedFor) {
+  for (const auto& [rows, pieces] : {std::pair(3, 3), std::pair(40, 8), std::pair(1 << 20, 8)}) {
+    int made = 0;
+    TileWorker worker = row_worker(device, rows, 0, 1, [&](std::int64_t, std::int64_t) { ++made; });
+    worker.start();
+    worker.finish();
+    EXPECT_EQ(made, pieces) << rows;
+  }
 }
 
 TEST(TileWorker, MakesRowsAsTheyArrive) {
