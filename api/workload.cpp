@@ -293,11 +293,11 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
                                   .scope = scope,
                                   .link = link,
                                   .points = {{.steps = 2, .rounds = ranks - 1, .chunks = 1}}});
+    prices.collectives.push_back({.kind = OperationKind::Send,
+                                  .scope = scope,
+                                  .link = link,
+                                  .points = {{.steps = 1, .rounds = 1, .chunks = 1}}});
   }
-  prices.collectives.push_back({.kind = OperationKind::Send,
-                                .scope = Scope::Group,
-                                .link = link,
-                                .points = {{.steps = 1, .rounds = 1, .chunks = 1}}});
   return prices;
 }
 

@@ -161,12 +161,16 @@ OrError<TensorType> all_to_all_v_type(const Typing& typing) {
   return result;
 }
 
-// GROUP + 1 moves the groups that have the tensor: 0..2 become 1..3, cut at the last group there is.
+// GROUP + 1 moves the groups that have the tensor: 0..2 become 1..3, cut at the last group there is. Around
+// the ranks, each has another one's tensor of the same shape.
 OrError<TensorType> send_type(const Typing& typing) {
   TensorType result = typing.only();
   const int shift = typing.operation.shift, last = typing.workload.groups - 1;
   if (shift != 1 && shift != -1)
     return typing.fail(fmt::format("sends {} groups further on", shift), "use GROUP + 1 or GROUP - 1");
+  if (typing.operation.around && result.layout.kind != LayoutKind::Local)
+    return typing.fail_not_taken("a Local tensor for RANK", "slices may differ in length: declare it Local");
+  if (typing.operation.around) return result;
   if (result.scope != Scope::Group)
     return typing.fail_not_taken("a tensor of groups", "declare what it is made of with GROUP");
   // What would go beyond the last group, or before the first, is dropped.

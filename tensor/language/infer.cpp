@@ -247,7 +247,8 @@ class ProgramCheck {
   MaybeError fault_of_update(const Operation& operation) {
     using enum OperationKind;
     const OperationKind kind = operation.kind;
-    if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast && kind != Send)
+    if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast &&
+        (kind != Send || operation.around))
       return fail_at(operation,
                      fmt::format("{} cannot store its result in a tensor that is there", to_string(kind)),
                      "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");

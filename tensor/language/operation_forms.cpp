@@ -102,7 +102,7 @@ const std::vector<OperationForm>& forms() {
         {Arg::Tensor, "and how many rows go to each rank"},
         {Arg::Length, "and how many rows there are"}},
        all_to_all_v_type},
-      {Kind::Send, {{Arg::Tensor}, {Arg::Shift, "and GROUP + 1 or GROUP - 1"}}, send_type},
+      {Kind::Send, {{Arg::Tensor}, {Arg::Shift, "and GROUP + 1 or RANK + 1"}}, send_type},
   };
   return kForms;
 }
@@ -144,7 +144,8 @@ class CallPrinter {
         if (operation_.over != Scope::World) put(operation_.over == Scope::Group ? "GROUP" : "ACROSS");
         return;
       case Arg::Shift:
-        return put(operation_.shift > 0 ? "GROUP + 1" : "GROUP - 1");
+        return put(
+            fmt::format("{} {} 1", operation_.around ? "RANK" : "GROUP", operation_.shift > 0 ? '+' : '-'));
       case Arg::Windows:
         put(fmt::format("stride = {}", operation_.stride));
         put(fmt::format("padding = {}", operation_.padding));
@@ -203,7 +204,7 @@ Operation with_fields_of_kind(const Operation& operation) {
   if (!has(Arg::Shape, Arg::Begin, Arg::Length)) result.shape = {};
   if (!has(Arg::Slices, Arg::Root)) result.layout = {};
   if (!has(Arg::Group, Arg::Scope)) result.over = Scope::World;
-  if (!has(Arg::Shift)) result.shift = 1;
+  if (!has(Arg::Shift)) result.shift = 1, result.around = false;
   if (!has(Arg::Windows)) result.stride = 1, result.padding = 0;
   return result;
 }

@@ -27,7 +27,7 @@ enum class ArgumentKind {
   Root,       // a rank, in Operation::layout
   Group,      // GROUP, in Operation::over; may be left out: World
   Scope,      // likewise, or ACROSS
-  Shift,      // GROUP + 1 or GROUP - 1
+  Shift,      // GROUP + 1, GROUP - 1, RANK + 1 or RANK - 1
   Windows     // stride = 2, padding = 1, in any order; may be left out
 };
 

@@ -244,7 +244,7 @@ void WorkloadParser::read(ArgumentKind argument, Operation& operation, const Tok
       if (takes(",")) operation.over = scope(argument == ArgumentKind::Scope);
       break;
     case ArgumentKind::Shift:
-      operation.shift = shift();
+      shift(operation);
       break;
     case ArgumentKind::Windows:
       windows(operation);
@@ -283,13 +283,15 @@ Scope WorkloadParser::scope(bool may_be_across) {
 }
 
 // Three tokens, GROUP + 1: the grammar of expressions would read GROUP as an operand here.
-int WorkloadParser::shift() {
-  const bool fits = is_at("GROUP") && (is(ahead(1), "+") || is(ahead(1), "-")) && ahead(2).whole == 1;
+void WorkloadParser::shift(Operation& operation) {
+  operation.around = is_at("RANK");
+  const bool fits =
+      (is_at("GROUP") || operation.around) && (is(ahead(1), "+") || is(ahead(1), "-")) && ahead(2).whole == 1;
   if (!fits)
-    fail("GROUP + 1 or GROUP - 1", "tensors are sent to the same rank of the next group, or the one before");
-  const bool further = is(ahead(1), "+");
+    fail("GROUP + 1, GROUP - 1, RANK + 1 or RANK - 1",
+         "tensors are sent to the same rank of the next group, or the one before, or round a ring of ranks");
+  operation.shift = is(ahead(1), "+") ? 1 : -1;
   at_ += 3;
-  return further ? 1 : -1;
 }
 
 }  // namespace chorale

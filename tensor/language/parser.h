@@ -148,7 +148,7 @@ class WorkloadParser : ExpressionReader {
   // {"," ("stride" | "padding") "=" number}
   void windows(Operation& operation);
   Scope scope(bool may_be_across);
-  int shift();
+  void shift(Operation& operation);
 
   const WorkloadSettings& settings_;
   Draft draft_ = {};

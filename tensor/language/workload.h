@@ -108,7 +108,7 @@ enum class OperationKind {
   AllToAll,       // Local, cut along its first dimension: part j goes to rank j, where it is part i [Local]
   AllToAllV,  // Local, its rows in the order of the ranks that they go to, and how many go to each, as int32;
               // they arrive in the order of the ranks that they come from, as `shape` many rows [Local]
-  Send,       // to the same rank of the group `shift` further on [as it is, of groups further on]
+  Send,  // to the same rank of the group `shift` further on [as it is, of groups further on]; or `around`
 };
 
 struct Operation {
@@ -126,6 +126,7 @@ struct Operation {
   // each group, of a tensor of the world. Across (of AllReduce alone): of a tensor of all groups.
   Scope over = Scope::World;
   int shift = 1;                // of Send: 1 or -1
+  bool around = false;          // of Send: to the rank `shift` further on in its scope, round a ring [Local]
   int stride = 1, padding = 0;  // of Convolution
   bool state = false;      // of Input: the program's own between runs, so that its layout is free to choose
   bool scattered = false;  // of Input: given as a list of tensors, which lie anywhere

@@ -256,24 +256,33 @@ std::string StepPrinter::send(const Operation& op) const {
   std::string input = places_.first_of(from);
   const TensorType &sent = places_.moved(op), &got = op.type;
   // Group g sends where g has the operand, and the group that it sends to has the result.
-  const auto peer = [](int first, int last, const std::string& rank) {
+  const auto peer = [&](int first, int last, const std::string& rank) {
+    if (sent.scope == Scope::World) return rank;
     return fmt::format("{} ? {} : -1", printed_groups("rank_", first, last), rank);
   };
+  const int ranks = places_.scope_ranks(sent);
+  const auto further = [&](int by) {
+    return op.around ? fmt::format("rank_ / {0} * {0} + (rank_ + {1}) % {0}", ranks, (ranks + by) % ranks)
+                     : fmt::format("rank_ + {} * kGroupRanks", by);
+  };
+  const int shift = op.around ? 0 : op.shift;  // of groups
   std::string before;
   if (keeps_operand(op)) {
     before = kept(op, input);
     input = fmt::format("kept_{}_.get()", op.name);
   }
+  if (op.around && ranks == 1)
+    return fmt::format("    {{\n{}      device_.copy({}, {}, has_{}.elements());\n    }}\n", before,
+                       places_.pointer(op.name), input, op.name);
   const Tiles* const tiles = tiles_of(op.name);
   return fmt::format(
       "    {{\n{}      device_.{}(transport_, {},\n                        {},\n                        {}, "
       "has_{}.elements(), {}, has_{}.elements(){});\n    }}\n",
       before, tiles == nullptr ? "send_on" : "send_tile",
-      peer(std::max(sent.first_group, got.first_group - op.shift),
-           std::min(sent.last_group, got.last_group - op.shift),
-           fmt::format("rank_ + {} * kGroupRanks", op.shift)),
-      peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
-      places_.pointer(op.name), op.name, tiles == nullptr ? "" : fmt::format(", tile, {}", tiles->number));
+      peer(std::max(sent.first_group, got.first_group - shift),
+           std::min(sent.last_group, got.last_group - shift), further(op.shift)),
+      peer(got.first_group, got.last_group, further(-op.shift)), input, from, places_.pointer(op.name),
+      op.name, tiles == nullptr ? "" : fmt::format(", tile, {}", tiles->number));
 }
 
 std::string StepPrinter::rows_by_counts(const Operation& op) const {

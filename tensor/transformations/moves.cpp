@@ -127,7 +127,7 @@ class MoveSearch {
 
   // Where a Send follows, which has less to do for slices.
   void shards(const Operation& sum) {
-    const auto sends = [](const Operation& other) { return other.kind == Kind::Send; };
+    const auto sends = [](const Operation& other) { return other.kind == Kind::Send && !other.around; };
     const NameList by = readers(workload_, sum.name);
     const bool is_sliced = std::ranges::any_of(
         by, [&](const std::string& reader) { return operation(workload_, reader).kind == Kind::Slice; });
@@ -313,10 +313,11 @@ class MoveSearch {
       if (units_[i].overlap.empty() && chosen_[i]) overlaps_from({i}), overlaps_beside(i);
   }
 
-  // Rows by counts, which no product takes piece by piece, with all that does not depend on them, nor they on
-  // it.
+  // What no product takes piece by piece, rows by counts and tensors that go around, with all that does not
+  // depend on them, nor they on it.
   void overlaps_beside(std::size_t moved) {
-    if (at(units_[moved].operations[0]).kind != Kind::AllToAllV) return;
+    const Operation& first = at(units_[moved].operations[0]);
+    if (first.kind != Kind::AllToAllV && !first.around) return;
     const std::set<std::size_t> before = reached(moved, false), after = reached(moved, true);
     NameList names;
     for (std::size_t i = 0; i < units_.size(); ++i) {

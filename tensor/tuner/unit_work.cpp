@@ -75,6 +75,7 @@ double inner_length(const Workload& workload, const Operation& product, const Te
 
 // A Send beyond the last group, or before the first, has no receiver and moves nothing.
 bool sends(const Workload& workload, const Operation& send, int rank) {
+  if (send.around) return true;
   const int to = rank / workload.ranks + send.shift;
   return to >= send.type.first_group && to <= send.type.last_group;
 }

@@ -169,6 +169,10 @@ class WorkloadMachine {
   // to none where there is no such group.
   std::vector<int> receivers(const Value& value, int rank) const {
     const Operation& op = *value.op;
+    if (op.kind == OperationKind::Send && op.around) {
+      const int ranks = ranks_of(workload_, op.type), first = first_peer(workload_, op.type, rank);
+      return {first + (rank - first + ranks + op.shift) % ranks};
+    }
     if (op.kind == OperationKind::Send) {
       const int to = rank + op.shift * workload_.ranks;
       return to >= 0 && to < world_ && value.holdings[to].length > 0 ? std::vector{to} : std::vector<int>{};

@@ -134,6 +134,9 @@ TEST(Invalid, Types) {
       {"x = Send(u, GROUP + 1)\nreturn x",
        "w:16:5: x: u (fp32[N] Local GROUP) is sent to GROUP + 1, and there is none; send in the other "
        "direction, or declare more groups"},
+      {"x = Send(p, RANK + 1)\nreturn x",
+       "w:16:5: x: Send takes a Local tensor for RANK, and not p (fp32[N] Replicated); slices may differ in "
+       "length: declare it Local"},
       {"x = Send(q, GROUP - 1)\nreturn x",
        "w:16:5: x: q (fp32[N] Replicated GROUP) is sent to GROUP - 1, and there is none; send in the other "
        "direction, or declare more groups"},
@@ -407,8 +410,8 @@ TEST(Invalid, Texts) {
        "w:1:54: found '1', expected the probability, a number from 0 to less than 1; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w Tensor g(fp32, [3], Local) x = Send(g, 1)",
-       "w:1:51: found '1', expected GROUP + 1 or GROUP - 1; tensors are sent to the same rank of the next "
-       "group, or the one before"},
+       "w:1:51: found '1', expected GROUP + 1, GROUP - 1, RANK + 1 or RANK - 1; tensors are sent to the same "
+       "rank of the next group, or the one before, or round a ring of ranks"},
       {"workload w Tensor g(fp32, [3], Local) x = Random(1.5)",
        "w:1:50: found '1.5', expected the number of a stream, an integer from 0 to 4294967295; see "
        "docs/workloads.md, 'Grammar'"},

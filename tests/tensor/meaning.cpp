@@ -594,8 +594,8 @@ std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
     case OperationKind::Broadcast:
       return p > 1 ? n : 0;
     case OperationKind::Send: {
-      std::int64_t most = 0;
-      for (int rank = 0; rank < world(workload); ++rank) {
+      std::int64_t most = op.around && p > 1 ? n : 0;
+      for (int rank = 0; rank < world(workload) && !op.around; ++rank) {
         const int to = rank + op.shift * workload.ranks;
         if (to >= 0 && to < world(workload) && held(workload, type, to).length > 0)
           most = std::max(most, size(operand(), held(workload, operand(), rank)) * element);

@@ -122,7 +122,7 @@ class RandomWorkload {
   void let_update(Operation& op) {
     using enum OperationKind;
     if (op.kind != Pointwise && op.kind != AllGather && op.kind != AllReduce && op.kind != Broadcast &&
-        op.kind != Send)
+        (op.kind != Send || op.around))
       return;
     op.updates = existing(
         [&](const Operation& other) { return other.kind == OperationKind::Input && other.type == op.type; });
@@ -323,6 +323,7 @@ class RandomWorkload {
     op.reduction =
         dice_.of(std::vector{ReduceOp::Sum, ReduceOp::Sum, ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max});
     op.shift = dice_.one_in(4) ? -1 : 1;
+    op.around = kind == OperationKind::Send && type_of(x).layout.kind == LayoutKind::Local && dice_.one_in(2);
     return add(op);
   }
 

@@ -121,6 +121,7 @@ Operation random_operation(Random& random, const std::string& name, const std::v
   if (operation.kind == Kind::Narrow)
     operation.shape = {{.factor = 0, .value = 0}, {.factor = 1, .value = 1}};
   operation.shift = below(random, 2) == 0 ? 1 : -1;
+  operation.around = below(random, 2) == 0;
   operation.stride = 1 + below(random, 3);
   operation.padding = below(random, 3);
   return operation;

@@ -302,6 +302,24 @@ TEST(Operations, SendToTheNextGroup) {
               ElementsAre(Values{4, 5}, Values{6}, Values{7, 8}, Values{9}, Values{}, Values{}));
 }
 
+// Round the ranks of each group, of the world where it is of that, and back.
+TEST(Operations, SendRoundARing) {
+  Workload w{.ranks = 3,
+             .groups = 2,
+             .operations = {input("x", of_groups(tensor(Float32, {1}, kLocal), 0, 1)),
+                            {.kind = Send,
+                             .name = "y",
+                             .operands = {"x"},
+                             .type = of_groups(tensor(Float32, {1}, kLocal), 0, 1),
+                             .around = true}}};
+  EXPECT_THAT(y_of(w, {{"x", {{1, 2, 3}, {4, 5, 6}}}}),
+              ElementsAre(Values{3}, Values{1}, Values{2}, Values{6}, Values{4}, Values{5}));
+  w.operations[1].shift = -1;
+  w.operations[0].type = w.operations[1].type = tensor(Float32, {1}, kLocal);
+  EXPECT_THAT(y_of(w, {{"x", {{1, 2, 3, 4, 5, 6}}}}),
+              ElementsAre(Values{2}, Values{3}, Values{4}, Values{5}, Values{6}, Values{1}));
+}
+
 TEST(Operations, CollectivesOfGroupsStayInThem) {
   const Workload w{.ranks = 2,
                    .groups = 2,
