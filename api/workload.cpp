@@ -19,13 +19,13 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
+#include "graph/automorphisms.h"
 #include "graph/embedding.h"
 #include "ir/agreement.h"
 #include "ir/error.h"
 #include "pages/page.h"
 #include "semantics/verified.h"
 #include "tensor/lowering/workload_source.h"
-#include "topology/alike.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -341,7 +341,7 @@ std::string to_page(const TuneResult& result) {
 }
 
 std::vector<int> roots_to_try(const Topology& machine) {
-  std::vector<int> roots = different_ranks(machine);
+  std::vector<int> roots = different_ranks(flatten(machine));
   roots.resize(std::min<std::size_t>(roots.size(), 4));
   return roots;
 }

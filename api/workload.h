@@ -29,8 +29,8 @@ struct WorkloadMachine {
   std::vector<Result> algorithms = {};
 };
 
-// Ranks that the tuner splits an AllReduce to (TuneOptions::roots): the first of each class of equivalent
-// ranks, of up to 4 classes.
+// Ranks that the tuner splits an AllReduce to (TuneOptions::roots): the first of those that symmetries of the
+// machine carry to each other, at most 4.
 std::vector<int> roots_to_try(const Topology&);
 
 // Which communications to have algorithms for: those that are there, or also those that transformations may

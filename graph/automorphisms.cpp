@@ -28,6 +28,8 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/disjoint_sets.h"
+
 namespace chorale {
 namespace {
 
@@ -325,6 +327,15 @@ SymmetryGroup symmetry_group(const Topology& topology, const std::vector<int>& r
   // Of the graph: exchanges of parallel links count as well.
   found.group.order = static_cast<double>(stats.get_group_size_approx());
   return found.group;
+}
+
+std::vector<Rank> different_ranks(const Topology& topology) {
+  DisjointSets alike(topology.ranks);
+  for (const Automorphism& each : symmetry_group(topology, std::vector<int>(topology.ranks)).generators)
+    for (Rank n = 0; n < topology.ranks; ++n) alike.join(n, each.ranks[n]);
+  std::vector<Rank> ranks = identity(topology.ranks);
+  std::erase_if(ranks, [&](Rank n) { return alike.find(n) != n; });
+  return ranks;
 }
 
 namespace {

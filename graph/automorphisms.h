@@ -34,6 +34,10 @@ struct SymmetryGroup {
 };
 SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
 
+// Of ranks that symmetries of the machine carry to each other one, the lowest; rising. Requires a machine
+// without switches.
+std::vector<Rank> different_ranks(const Topology&);
+
 // Returns numbers that depend on the machine alone: machines that differ only in the numbers of ranks and
 // links and in the order of limits are equal when they are renumbered so (but for the names of limits). Ranks
 // of different colours are distinguished. Requires a machine without switches, also below its links. Another

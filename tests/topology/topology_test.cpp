@@ -9,7 +9,6 @@
 
 #include "ir/error.h"
 #include "ir/json.h"
-#include "topology/alike.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 #include "topology/text.h"
@@ -183,31 +182,6 @@ TEST(Dot, NamesEveryRankAndEscapes) {
   EXPECT_EQ(dot.rfind("digraph", 0), 0u);
   EXPECT_NE(dot.find("a \\\"quoted\\\" name"), std::string::npos);
   for (Rank r = 0; r < 8; ++r) EXPECT_NE(dot.find(fmt::format("\"{}\" ->", r)), std::string::npos) << r;
-}
-
-// In a ring all look alike, and one link that is slower distinguishes all of them, by how far they are from
-// either end; in a line the ends are alike, and so are those beside them.
-TEST(DifferentRanks, AreOneOfEachKind) {
-  Topology ring{.name = "ring", .ranks = 6};
-  for (Rank n = 0; n < 6; ++n) {
-    ring.links.push_back({.src = n, .dst = (n + 1) % 6});
-    ring.links.push_back({.src = (n + 1) % 6, .dst = n});
-  }
-  EXPECT_EQ(different_ranks(ring), std::vector<Rank>({0}));
-  Topology slow = ring;
-  slow.links[0].beta_us_per_byte *= 2;  // 0 -> 1
-  EXPECT_EQ(different_ranks(slow), std::vector<Rank>({0, 1, 2, 3, 4, 5}));
-  Topology line{.name = "line", .ranks = 5};
-  for (Rank n = 0; n + 1 < 5; ++n) {
-    line.links.push_back({.src = n, .dst = n + 1});
-    line.links.push_back({.src = n + 1, .dst = n});
-  }
-  EXPECT_EQ(different_ranks(line), std::vector<Rank>({0, 1, 2}));
-  // A limit that links of one rank share.
-  Topology limited = ring;
-  limited.limits.push_back({.name = "out of 0", .links = {0, 11}, .bandwidth = 1});
-  EXPECT_EQ(different_ranks(limited), std::vector<Rank>({0, 1, 2, 3}));
-  EXPECT_EQ(different_ranks({.name = "alone", .ranks = 1}), std::vector<Rank>({0}));
 }
 
 }  // namespace
