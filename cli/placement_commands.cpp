@@ -1,9 +1,11 @@
 // Machines with levels, and where to put axes, nodes and tensors on them.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 
 #include "api/inputs.h"
 #include "api/machines.h"
@@ -31,19 +33,20 @@ namespace chorale {
 // is refused. Names of axes go into files, tables and programs, so characters that cannot be shown are
 // refused here.
 
-int axis_named(const std::string& option, const std::vector<Axis>& axes, const std::string& name) {
-  std::string known;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].name == name) return static_cast<int>(i);
-    known += (i > 0 ? ", " : "") + axes[i].name;
-  }
-  throw InputError(option, "'" + name.substr(0, 60) + "' is not an axis", "use one of " + known);
+// The number of an axis or a level.
+template <typename Noun>
+int number_of(const std::string& option, const std::vector<Noun>& all, const std::string& name,
+              const std::string& what = "an axis") {
+  const auto at = std::ranges::find(all, name, &Noun::name);
+  if (at != all.end()) return static_cast<int>(at - all.begin());
+  throw InputError(option, "'" + name.substr(0, 60) + "' is not " + what,
+                   fmt::format("use one of {}", fmt::join(all | std::views::transform(&Noun::name), ", ")));
 }
 
 std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& axes,
                             const std::string& names) {
   std::vector<int> result;
-  for (const std::string& name : split(names, ',')) result.push_back(axis_named(option, axes, name));
+  for (const std::string& name : split(names, ',')) result.push_back(number_of(option, axes, name));
   // The order of names has no meaning: reductions and conditions are over sets of axes.
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end())
@@ -162,23 +165,11 @@ struct PlaceCommand : JobText {
 };
 namespace {
 
-int level_named(const std::string& option, const Hierarchy& hierarchy, const std::string& name) {
-  std::string known;
-  for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
-    if (hierarchy.levels[j].name == name) return static_cast<int>(j);
-    known += (j > 0 ? ", " : "") + hierarchy.levels[j].name;
-  }
-  throw InputError(option, "'" + name.substr(0, 60) + "' is not a level of " + hierarchy.name,
-                   "use one of " + known);
-}
-
 // Sizes of a template's axes from the command line; axes that it does not name get size 1.
 JobTemplate with_axes(JobTemplate job, const std::string& text) {
-  std::vector<Axis> all;
-  for (const OpenAxis& axis : job.axes) all.push_back({.name = axis.name});
   const std::vector<Axis> wanted = parse_axes(text, true);
   for (const Axis& axis : wanted) {
-    OpenAxis& open = job.axes[axis_named("--axes", all, axis.name)];
+    OpenAxis& open = job.axes[number_of("--axes", job.axes, axis.name)];
     if (axis.size > open.most)
       throw InputError("--axes",
                        fmt::format("{}={} is more than the template's {}", axis.name, axis.size, open.most),
@@ -195,29 +186,29 @@ JobTemplate with_axes(JobTemplate job, const std::string& text) {
 // GiB each.
 Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy,
                          const std::vector<Axis>& axes) {
+  const std::string a_level = "a level of " + hierarchy.name;
+  const auto sides_of = [](const char* option, const std::string& text, char between, std::size_t count,
+                           const char* form) {
+    std::vector<std::string> sides = split(text, between);
+    if (sides.size() == count) return sides;
+    throw InputError(option, "'" + text.substr(0, 60) + "' is not a condition", form);
+  };
   Conditions conditions;
   for (const std::string& text : command.inside) {
-    const std::vector<std::string> sides = split(text, '=');
-    if (sides.size() != 2)
-      throw InputError("--inside", "'" + text.substr(0, 60) + "' is not a condition", "use axis=level");
+    const auto sides = sides_of("--inside", text, '=', 2, "use axis=level");
     conditions.inside.push_back(
-        {axis_named("--inside", axes, sides[0]), level_named("--inside", hierarchy, sides[1])});
+        {number_of("--inside", axes, sides[0]), number_of("--inside", hierarchy.levels, sides[1], a_level)});
   }
   for (const std::string& text : command.order) {
-    const std::vector<std::string> sides = split(text, '<');
-    if (sides.size() != 2)
-      throw InputError("--order", "'" + text.substr(0, 60) + "' is not a condition", "use axis<axis");
-    conditions.order.push_back(
-        {axis_named("--order", axes, sides[0]), axis_named("--order", axes, sides[1])});
+    const auto sides = sides_of("--order", text, '<', 2, "use axis<axis");
+    conditions.order.push_back({number_of("--order", axes, sides[0]), number_of("--order", axes, sides[1])});
     if (sides[0] == sides[1])
       throw InputError("--order", "'" + sides[0].substr(0, 60) + "' is on both sides", "name two axes");
   }
   for (const std::string& text : command.memory) {
-    const std::vector<std::string> sides = split(text, ':');
-    if (sides.size() != 4)
-      throw InputError("--memory", "'" + text.substr(0, 60) + "' is not a condition",
-                       "use level:axis,...:bytes:room, such as node:tensor:20G:512G");
-    conditions.memory.push_back({level_named("--memory", hierarchy, sides[0]),
+    const auto sides =
+        sides_of("--memory", text, ':', 4, "use level:axis,...:bytes:room, such as node:tensor:20G:512G");
+    conditions.memory.push_back({number_of("--memory", hierarchy.levels, sides[0], a_level),
                                  axes_named("--memory", axes, sides[1]),
                                  static_cast<double>(parse_size("--memory", sides[2])),
                                  static_cast<double>(parse_size("--memory", sides[3]))});
