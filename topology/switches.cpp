@@ -29,6 +29,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/paths.h"
 #include "ir/error.h"
 #include "ir/links_alone.h"
 #include "ir/switch_gain.h"
@@ -95,33 +96,18 @@ class Fabric {
 
  private:
   // By node, through switches alone; -1 if there is no path.
-  // Breadth first from the destination, against the links; other ranks are reached and not passed.
+  // From the destination, against the links; other ranks are reached and not passed.
   std::vector<int> hops_to(Rank t) const {
-    std::vector<int> distance(out_.size(), -1);
-    std::vector<Node> queue = {t};
-    distance[t] = 0;
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      if (queue[i] < topology_.ranks && queue[i] != t) continue;
-      for (LinkId l : in_[queue[i]])
-        if (const Node n = topology_.links[l].src; distance[n] < 0) {
-          distance[n] = distance[queue[i]] + 1;
-          queue.push_back(n);
-        }
-    }
-    return distance;
+    return fewest_hops(static_cast<int>(out_.size()), std::vector{t}, [&](Node n, const auto& reach) {
+      if (n >= topology_.ranks || n == t)
+        for (const LinkId l : in_[n]) reach(topology_.links[l].src);
+    });
   }
 
   std::ptrdiff_t ranks_reached(const std::vector<std::vector<Node>>& next, Rank from) const {
-    std::vector<bool> met(out_.size(), false);
-    std::vector<Node> queue = {from};
-    met[from] = true;
-    for (std::size_t i = 0; i < queue.size(); ++i)
-      for (Node n : next[queue[i]])
-        if (!met[n]) {
-          met[n] = true;
-          queue.push_back(n);
-        }
-    return std::ranges::count_if(queue, [this](Node n) { return n < topology_.ranks; });
+    const auto to_next = [&](Node n, const auto& reach) { std::ranges::for_each(next[n], reach); };
+    const std::vector<int> hops = fewest_hops(static_cast<int>(next.size()), std::vector{from}, to_next);
+    return topology_.ranks - std::count(hops.begin(), hops.begin() + topology_.ranks, -1);
   }
 
   // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs. Where hops join
