@@ -120,7 +120,7 @@ class Climb {
       links_of_[topology.links[l].src].push_back(static_cast<LinkId>(l));
       links_of_[topology.links[l].dst].push_back(static_cast<LinkId>(l));
     }
-    all_shares_ = fair_shares(topology, crossing_links(topology, singletons()));
+    all_shares_ = fair_shares(topology, crossing_links(topology, single_ranks(topology.ranks)));
   }
 
   void run() {
@@ -138,15 +138,9 @@ class Climb {
  private:
   bool over() const { return work_ > limits_.work || (limits_.stop != nullptr && *limits_.stop); }
 
-  Group singletons() const {
-    Group group(topology_.ranks);
-    std::iota(group.begin(), group.end(), 0);
-    return group;
-  }
-
   std::vector<Group> starts() {
     std::vector<Group> all = number_partitions(topology_.ranks);
-    all.insert(all.begin(), singletons());
+    all.insert(all.begin(), single_ranks(topology_.ranks));
     for (Group& pieces : cut_pieces()) all.push_back(std::move(pieces));
     return all;
   }
@@ -457,6 +451,12 @@ class Climb {
 };
 
 }  // namespace
+
+std::vector<int> single_ranks(int ranks) {
+  std::vector<int> group(ranks);
+  std::iota(group.begin(), group.end(), 0);
+  return group;
+}
 
 std::vector<std::vector<int>> number_partitions(int ranks) {
   std::vector<Group> all;

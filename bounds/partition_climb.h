@@ -59,6 +59,9 @@ void climb_partitions(const Topology&, const Crossings&,
                       const std::function<double(const std::vector<int>& group)>& consider,
                       const ClimbLimits& = {});
 
+// Returns the partition in which each rank is a group of its own.
+std::vector<int> single_ranks(int ranks);
+
 // Returns the sides of a grid of rank numbers, for each divisor of the ranks: n / d, and n % d. Rows and
 // columns are among them.
 std::vector<std::vector<int>> number_partitions(int ranks);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -79,8 +78,7 @@ class WeakestPartition {
 
   // All that Newton's method meets, from single ranks to the weakest; groups are named by one of their ranks.
   std::vector<Group> run() {
-    Group group(topology_.ranks);
-    std::iota(group.begin(), group.end(), 0);
+    Group group = single_ranks(topology_.ranks);
     // All are returned, since collectives other than AllReduce count crossings differently and may do better
     // with one of the others.
     std::vector<Group> met = {group};
@@ -114,8 +112,7 @@ class WeakestPartition {
   // y such that no set S of the ranks so far has y(S) > scale * out(S) - x; sets that are tight become one
   // group with what they meet.
   Group least_sum(std::int64_t x, std::int64_t scale) const {
-    Group group(topology_.ranks);
-    std::iota(group.begin(), group.end(), 0);
+    Group group = single_ranks(topology_.ranks);
     std::vector<std::int64_t> y;
     for (Rank v = 0; v < topology_.ranks; ++v) {
       const int sink = topology_.ranks + static_cast<int>(ports_.size());
@@ -163,9 +160,7 @@ class PartitionSearch {
       : topology_(topology), stop_(stop), crossings_(collective) {}
 
   std::optional<PartitionBound> run() {
-    Group singletons(topology_.ranks);
-    std::iota(singletons.begin(), singletons.end(), 0);
-    consider(singletons);
+    consider(single_ranks(topology_.ranks));
     for (const Group& group : connected_by_fast_links()) consider(group);
     if (topology_.ranks <= kMostRanksParted && !stopped())
       for (const Group& group : WeakestPartition(topology_).run()) consider(group);
@@ -337,11 +332,8 @@ class FabricCuts {
 // Leaves, pods and so on: what switches of at most some distance from ranks join. And what fast links
 // connect.
 std::set<Group> families(const Topology& machine) {
-  Group alone(machine.ranks);
-  std::iota(alone.begin(), alone.end(), 0);
-  std::set<Group> all = {alone};
-  std::vector<Rank> ranks = alone;
-  const std::vector<int> tier = hops(machine, ranks);
+  std::set<Group> all = {single_ranks(machine.ranks)};
+  const std::vector<int> tier = hops(machine, *all.begin());
   for (int most = 1; most <= *std::ranges::max_element(tier); ++most)
     all.insert(connected(machine, [&](LinkId l) {
       const Link& link = machine.links[l];
