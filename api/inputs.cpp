@@ -230,18 +230,13 @@ Rows rows_in(const std::string& text) {
 // [1, 2, 3] is one row, [[1, 2], [3, 4]] is two.
 Rows rows_of_file(const std::string& file) {
   const JsonReader json = parse_json(read_file(file), file);
-  const auto counts = [](const JsonReader& row) {
-    std::vector<int> result;
-    for (std::size_t i = 0; i < row.size(kMostCounts); ++i)
-      result.push_back(row.at(i).integer(0, kMostCount));
-    return result;
-  };
+  const auto counts = [](const JsonReader& row) { return row.integers(kMostCounts, 0, kMostCount); };
   if (json.size(kMostCounts) == 0) json.fail("is empty", "list a count for each rank");
   if (!json.at(0).is_array()) return {counts(json)};
   Rows rows;
   std::size_t all = 0;
-  for (std::size_t i = 0; i < json.size(kMostCounts); ++i) {
-    rows.push_back(counts(json.at(i)));
+  for (const JsonReader& row : json.elements(kMostCounts)) {
+    rows.push_back(counts(row));
     all += rows.back().size();
     if (all > kMostCounts) json.fail("has too many counts", "a million are the most");
   }

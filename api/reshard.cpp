@@ -67,20 +67,16 @@ ReshardDemand of_whole_parts(ReshardDemand demand) {
 }
 
 RankSet ranks_from(const JsonReader& json, int ranks) {
-  std::vector<Rank> all;
-  for (std::size_t i = 0; i < json.size(kMostRanks); ++i) all.push_back(json.at(i).integer(0, ranks - 1));
-  return all;
+  return json.integers(kMostRanks, 0, ranks - 1);
 }
 
 std::vector<ReshardPart> parts_from(const JsonReader& json, int ranks) {
   std::vector<ReshardPart> parts;
-  for (std::size_t i = 0; i < json.size(kMostParts); ++i) {
-    const JsonReader row = json.at(i);
+  for (const JsonReader& row : json.elements(kMostParts))
     parts.push_back({.holders = ranks_from(row.at(0), ranks),
                      .wanted = ranks_from(row.at(1), ranks),
                      .bytes = row.at(2).number(0, kMostBytesOfPart),
                      .chunks = row.at(3).integer(0, kMostPieces)});
-  }
   return parts;
 }
 

@@ -42,12 +42,6 @@ std::string package_folder(const std::string& command) {
                    "install Chorale whole, or build it in its folder");
 }
 
-std::vector<std::string> texts(const JsonReader& json) {
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < json.size(kMostParts); ++i) all.push_back(json.at(i).text(kLongestText));
-  return all;
-}
-
 struct ReportFields {};  // no form of its own: a list is its elements
 
 // {"refused": ...} or {"exit_code", "report", "notes", "errors", "files": [[path, name in the folder]]}.
@@ -60,12 +54,10 @@ Outcome outcome_of(const JsonReader& json, const WorkFolder& folder, const std::
   }
   Outcome outcome = reported(read_fields<Report>(json["report"], ReportFields()), html);
   outcome.exit_code = json["exit_code"].integer(0, 255);
-  outcome.notes = texts(json["notes"]);
-  outcome.errors = texts(json["errors"]);
-  for (std::size_t i = 0; i < json["files"].size(kMostParts); ++i) {
-    const std::vector<std::string> file = texts(json["files"].at(i));
-    deliver(file.at(0), folder.text(file.at(1)), outcome);
-  }
+  outcome.notes = json["notes"].texts(kMostParts, kLongestText);
+  outcome.errors = json["errors"].texts(kMostParts, kLongestText);
+  for (const JsonReader& file : json["files"].elements(kMostParts))
+    deliver(file.at(0).text(kLongestText), folder.text(file.at(1).text(kLongestText)), outcome);
   return outcome;
 }
 

@@ -44,8 +44,7 @@ Quantity read_quantity(const JsonReader& json, const JobTemplate& job) {
 
 std::vector<Quantity> read_quantities(const JsonReader& json, const JobTemplate& job) {
   std::vector<Quantity> result;
-  for (std::size_t i = 0; i < json.size(kMostConditions); ++i)
-    result.push_back(read_quantity(json.at(i), job));
+  for (const JsonReader& each : json.elements(kMostConditions)) result.push_back(read_quantity(each, job));
   return result;
 }
 
@@ -94,8 +93,7 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
                        "compute_us", "reductions"});
   JobTemplate job{.name = json["job_template"].text()};
   const JsonReader axes = json["axes"];
-  for (std::size_t i = 0; i < axes.size(kMostTemplateAxes); ++i) {
-    const JsonReader each = axes.at(i);
+  for (const JsonReader& each : axes.elements(kMostTemplateAxes)) {
     each.require_object({"name", "size", "most"});
     OpenAxis axis{.name = each["name"].text(40)};
     require_new_name(each["name"], axis.name, job);
@@ -105,16 +103,13 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
     job.axes.push_back(std::move(axis));
   }
   if (job.axes.empty()) axes.fail("is empty", "list at least one axis");
-  if (json.has("numbers")) {
-    const JsonReader numbers = json["numbers"];
-    for (std::size_t i = 0; i < numbers.size(kMostConditions); ++i) {
-      const JsonReader each = numbers.at(i);
+  if (json.has("numbers"))
+    for (const JsonReader& each : json["numbers"].elements(kMostConditions)) {
       each.require_object({"name", "is"});
       const std::string name = each["name"].text(60);
       require_new_name(each["name"], name, job);
       job.numbers.push_back({name, read_quantity(each["is"], job)});
     }
-  }
   if (json.has("whole")) job.whole = read_quantities(json["whole"], job);
   if (json.has("require")) job.require = read_quantities(json["require"], job);
   if (json.has("memory_bytes")) job.memory_bytes = read_quantity(json["memory_bytes"], job);
@@ -123,8 +118,8 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
     json["room_bytes"].fail("is there without memory_bytes", "give what a device keeps");
   if (json.has("compute_us")) job.compute_us = read_quantity(json["compute_us"], job);
   const JsonReader reductions = json["reductions"];
-  for (std::size_t i = 0; i < reductions.size(kMostOpenReductions); ++i)
-    job.reductions.push_back(read_reduction(reductions.at(i), job));
+  for (const JsonReader& each : reductions.elements(kMostOpenReductions))
+    job.reductions.push_back(read_reduction(each, job));
   if (job.reductions.empty()) reductions.fail("is empty", "list at least one reduction");
   return job;
 }

@@ -53,14 +53,13 @@ std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const 
 Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) {
   constexpr std::size_t kMostExpressionText = 1 << 16;
   Epilogue epilogue;
-  const std::size_t operands = json.has("operands") ? json["operands"].size(kMostOperands) : 0;
-  for (std::size_t k = 0; k < operands; ++k) {
-    const JsonReader each = json["operands"].at(k);
-    epilogue.operands.push_back(read_fields<EpilogueOperand>(each, OperandFields()));
-    // After each operand, so that the error names the first that is wrong.
-    if (const std::string what = flaw(epilogue); !what.empty())
-      each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
-  }
+  if (json.has("operands"))
+    for (const JsonReader& each : json["operands"].elements(kMostOperands)) {
+      epilogue.operands.push_back(read_fields<EpilogueOperand>(each, OperandFields()));
+      // After each operand, so that the error names the first that is wrong.
+      if (const std::string what = flaw(epilogue); !what.empty())
+        each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
+    }
   epilogue.expression = parse_expression(json["epilogue"].text(kMostExpressionText), epilogue.operands, file);
   return epilogue;
 }
@@ -132,7 +131,7 @@ BlockReference read_reference(const JsonReader& json) {
 
 std::vector<DataPlace> read_places(const JsonReader& json) {
   std::vector<DataPlace> places;
-  for (std::size_t k = 0; k < json.size(kMostPlaces); ++k) places.push_back({read_slot(json.at(k))});
+  for (const JsonReader& slot : json.elements(kMostPlaces)) places.push_back({read_slot(slot)});
   return places;
 }
 
@@ -163,8 +162,8 @@ BlockInstruction read_instruction(const JsonReader& json) {
   if (json.has("count")) i.does.count = json["count"].integer(1, kMostInBlocks);
   if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostInBlocks);
   if (json.has("after"))
-    for (std::size_t k = 0; k < json["after"].size(kMostInstructions); ++k)
-      i.after.push_back(read_reference(json["after"].at(k)));
+    for (const JsonReader& before : json["after"].elements(kMostInstructions))
+      i.after.push_back(read_reference(before));
   return i;
 }
 
@@ -213,8 +212,8 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
                        .in_place = json["in_place"].boolean(),
                        .queue_depth = json["queue_depth"].integer(1, 1024)};
   if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
-  for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n)
-    program.ranks.push_back(read_fields<BlockRank>(ranks.at(n), ProgramFields()));
+  for (const JsonReader& rank : ranks.elements(kMostRanks))
+    program.ranks.push_back(read_fields<BlockRank>(rank, ProgramFields()));
   // The program is verified by others; here only its size is, before a verifier makes tables of it.
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
   // Last, since a short text may name a large program. Of a named collective, each block lies whole in some

@@ -9,7 +9,6 @@
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/sizes.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -69,11 +68,11 @@ struct CollectiveFields {
   // Without positions chunk i lies at position i, in input and output.
   void read(const JsonReader& json, const FieldWords& words, std::vector<ChunkSpec>& chunks) const {
     const ChunkFields codec{ranks};
-    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
-      const int position = static_cast<int>(i);
+    for (const JsonReader& each : json.elements(words.longest)) {
+      const int position = static_cast<int>(chunks.size());
       chunks.push_back({.input = position, .output = position});
-      require_fields<ChunkSpec>(json.at(i));
-      read_members(json.at(i), chunks.back(), codec);
+      require_fields<ChunkSpec>(each);
+      read_members(each, chunks.back(), codec);
     }
     if (chunks.empty()) json.fail("is empty", "list at least one chunk");
   }

@@ -117,8 +117,8 @@ struct LineFields : SpacedFields {
   }
   template <typename Value>
   void read(const JsonReader& json, const FieldWords& words, std::vector<Value>& values) const {
-    for (std::size_t i = 0; i < json.size(words.longest); ++i)
-      static_cast<const Codec*>(this)->read(json.at(i), words, values.emplace_back());
+    for (const JsonReader& each : json.elements(words.longest))
+      static_cast<const Codec*>(this)->read(each, words, values.emplace_back());
   }
 };
 
@@ -156,8 +156,8 @@ void read_value(const JsonReader& json, const FieldWords& words, Value& value, c
   if constexpr (requires { codec.read(json, words, value); }) {
     codec.read(json, words, value);
   } else if constexpr (is_list<Value>) {
-    for (std::size_t i = 0; i < json.size(words.longest); ++i)
-      read_value(json.at(i), words, value.emplace_back(), codec);
+    for (const JsonReader& each : json.elements(words.longest))
+      read_value(each, words, value.emplace_back(), codec);
   } else if constexpr (requires { value.has_value(); }) {
     read_value(json, words, value.emplace(), codec);
   } else if constexpr (requires { Fields<Value>::all; }) {

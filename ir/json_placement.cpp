@@ -86,8 +86,7 @@ struct JobFields {
   }
 
   void read(const JsonReader& json, const FieldWords& words, std::vector<Axis>& axes) const {
-    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
-      const JsonReader each = json.at(i);
+    for (const JsonReader& each : json.elements(words.longest)) {
       axes.push_back(read_fields<Axis>(each));
       const auto has_it = [&](const Axis& other) { return other.name == axes.back().name; };
       if (std::ranges::count_if(axes, has_it) > 1)
@@ -96,18 +95,17 @@ struct JobFields {
     if (axes.empty()) json.fail("is empty", "list at least one axis");
   }
   void read(const JsonReader& json, const FieldWords& words, std::vector<Reduction>& all) const {
-    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
-      require_fields<Reduction>(json.at(i));
-      read_members(json.at(i), all.emplace_back(), inner());
+    for (const JsonReader& each : json.elements(words.longest)) {
+      require_fields<Reduction>(each);
+      read_members(each, all.emplace_back(), inner());
     }
   }
   void read(const JsonReader& json, const FieldWords& words, std::vector<int>& axes) const {
     const std::vector<std::string> names = names_of_axes();
-    for (std::size_t k = 0; k < json.size(words.longest); ++k) {
-      const std::string name = json.at(k).text(40);
+    for (const JsonReader& each : json.elements(words.longest)) {
+      const std::string name = each.text(40);
       const auto at = std::ranges::find(names, name);
-      if (at == names.end())
-        json.at(k).fail("'" + name + "' is not an axis of the job", "name one of its axes");
+      if (at == names.end()) each.fail("'" + name + "' is not an axis of the job", "name one of its axes");
       axes.push_back(static_cast<int>(at - names.begin()));
     }
     std::ranges::sort(axes);
@@ -118,18 +116,18 @@ struct JobFields {
   void read(const JsonReader& json, const FieldWords& words, std::optional<std::vector<int>>& after) const {
     const std::vector<std::string> before = names_before(job.reductions.size() - 1);
     after.emplace();
-    for (std::size_t k = 0; k < json.size(words.longest); ++k) {
-      const std::string name = json.at(k).text();
+    for (const JsonReader& each : json.elements(words.longest)) {
+      const std::string name = each.text();
       const auto at = std::ranges::find(before, name);
       if (at == before.end())
-        json.at(k).fail("no reduction before this one is called '" + name + "'",
-                        "name earlier ones, or put this one behind them");
+        each.fail("no reduction before this one is called '" + name + "'",
+                  "name earlier ones, or put this one behind them");
       // Names of reductions may repeat as long as none is referred to.
       if (std::ranges::count(before, name) > 1)
-        json.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
+        each.fail("several reductions are called '" + name + "'", "give them names of their own");
       const int number = static_cast<int>(at - before.begin());
       if (std::ranges::find(*after, number) != after->end())
-        json.at(k).fail("names '" + name + "' twice", "name each once");
+        each.fail("names '" + name + "' twice", "name each once");
       after->push_back(number);
     }
     std::ranges::sort(*after);
@@ -163,13 +161,13 @@ Hierarchy read_hierarchy(const JsonReader& json) {
   json.require_object({"hierarchy", "node", "call_us", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
   const JsonReader levels = json["levels"];
-  for (std::size_t i = 0; i < levels.size(kMostLevels); ++i) {
-    hierarchy.levels.push_back(read_level(levels.at(i)));
-    for (std::size_t k = 0; k < i; ++k)
-      if (hierarchy.levels[k].name == hierarchy.levels[i].name)
-        levels.at(i)["name"].fail("is the name of another level, too", "choose another");
+  for (const JsonReader& each : levels.elements(kMostLevels)) {
+    const Level level = read_level(each);
+    if (std::ranges::find(hierarchy.levels, level.name, &Level::name) != hierarchy.levels.end())
+      each["name"].fail("is the name of another level, too", "choose another");
+    hierarchy.levels.push_back(level);
     if (devices(hierarchy) > kMostDevices)
-      levels.at(i)["fan_out"].fail(fmt::format("makes more than {} devices", kMostDevices), "use fewer");
+      each["fan_out"].fail(fmt::format("makes more than {} devices", kMostDevices), "use fewer");
   }
   if (hierarchy.levels.empty()) levels.fail("is empty", "list at least one level");
   const int count = static_cast<int>(hierarchy.levels.size());
@@ -440,11 +438,8 @@ struct RankingFields {
     const bool groups = words.name == "groups";
     const std::size_t longest = groups ? static_cast<std::size_t>(devices(ranking.hierarchy)) : words.longest;
     const int most = groups ? static_cast<int>(longest) - 1 : static_cast<int>(words.most);
-    for (std::size_t i = 0; i < json.size(longest); ++i) {
-      rows.emplace_back();
-      for (std::size_t j = 0; j < json.at(i).size(longest); ++j)
-        rows.back().push_back(json.at(i).at(j).integer(static_cast<int>(words.least), most));
-    }
+    for (const JsonReader& row : json.elements(longest))
+      rows.push_back(row.integers(longest, static_cast<int>(words.least), most));
   }
   void read(const JsonReader& json, const FieldWords&, RankedMatrix& ranked) const {
     require_fields<RankedMatrix>(json);
@@ -472,16 +467,16 @@ struct RankingFields {
   }
   // A size for each axis of the job.
   void read(const JsonReader& json, const FieldWords& words, std::vector<RankedSizes>& all) const {
-    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
-      all.push_back(read_fields<RankedSizes>(json.at(i), inner()));
+    for (const JsonReader& each : json.elements(words.longest)) {
+      all.push_back(read_fields<RankedSizes>(each, inner()));
       if (all.back().sizes.size() != ranking.job.axes.size())
-        json.at(i)["sizes"].fail("is not one for each axis", kAgain);
+        each["sizes"].fail("is not one for each axis", kAgain);
     }
   }
   // Sentences are for people: their words follow from the rest, and change.
   void require(const JsonReader& stated, const std::vector<std::string>&) const {
     constexpr std::size_t kMost = 1'000'000, kLongest = 10'000;
-    for (std::size_t i = 0; i < stated.size(kMost); ++i) stated.at(i).text(kLongest);
+    stated.texts(kMost, kLongest);
   }
 };
 

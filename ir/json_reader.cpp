@@ -7,6 +7,8 @@
 #include "ir/json_reader.h"
 
 #include <algorithm>
+#include <climits>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -275,6 +277,18 @@ std::string JsonReader::text(std::size_t longest) const {
   if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }))
     fail("has control characters", "remove them");
   return text;
+}
+
+std::vector<int> JsonReader::integers(std::size_t count, int least, int most) const {
+  std::vector<int> all;
+  for (const JsonReader& each : elements(count)) all.push_back(each.integer(least, most));
+  return all;
+}
+
+std::vector<std::string> JsonReader::texts(std::size_t count, std::size_t longest) const {
+  std::vector<std::string> all;
+  for (const JsonReader& each : elements(count)) all.push_back(each.text(longest));
+  return all;
 }
 
 }  // namespace chorale

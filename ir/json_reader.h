@@ -6,10 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <climits>
-#include <cmath>
 #include <initializer_list>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,12 +65,20 @@ class JsonReader {
   JsonReader operator[](const char* key) const;  // fails if it is missing
   JsonReader at(std::size_t index) const;        // fails if this is not an array or too short
   std::size_t size(std::size_t most) const;      // of an array; fails beyond `most`
+  // The elements of an array one after the other; fails beyond `most`.
+  auto elements(std::size_t most) const {
+    return std::views::iota(std::size_t{0}, size(most)) |
+           std::views::transform([array = *this](std::size_t i) { return array.at(i); });
+  }
 
   long long long_integer(long long least, long long most) const;
   int integer(int least, int most) const { return static_cast<int>(long_integer(least, most)); }
   double number(double least, double most) const;
   bool boolean() const;
   std::string text(std::size_t longest = 200) const;  // without control characters
+  // Of an array of at most so many elements.
+  std::vector<int> integers(std::size_t count, int least, int most) const;
+  std::vector<std::string> texts(std::size_t count, std::size_t longest = 200) const;
 
  private:
   friend JsonReader parse_json(std::string_view text, const std::string& file);

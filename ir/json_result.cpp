@@ -14,7 +14,6 @@
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/sizes.h"
 
 namespace chorale {
 
@@ -29,13 +28,6 @@ using Kind = Certificate::Kind;
 constexpr int kMostInCertificate = 1'000'000'000;
 constexpr std::size_t kMostCuts = 10'000, kMostPrices = 1'000'000;
 
-std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int largest, int least = 0) {
-  std::vector<int> numbers;
-  const std::size_t size = json.size(most);
-  for (std::size_t i = 0; i < size; ++i) numbers.push_back(json.at(i).integer(least, largest));
-  return numbers;
-}
-
 // The forms of values that depend on the machine: a rank, a link, a group by rank.
 struct CertificateFields : PlainFields {
   const Topology& topology;
@@ -49,25 +41,24 @@ struct CertificateFields : PlainFields {
   }
   std::string write(const std::vector<int>& numbers, const FieldWords&) const { return list(numbers); }
   std::string write(const TimedCut& cut, const FieldWords&) const {
-    return fmt::format(R"({{"price":{},"until":{}}})", cut.price, list(cut.until));
+    return json_object("price", cut.price, "until", cut.until).text;
   }
   std::string write(const Prices& prices, const FieldWords&) const {
-    return fmt::format(R"({{"links":{},"limits":{}}})", list(prices.links), list(prices.limits));
+    return json_object("links", prices.links, "limits", prices.limits).text;
   }
 
   void read(const JsonReader& json, const FieldWords& words, int& number) const {
     number = json.integer(0, words.name == "rank" ? topology.ranks - 1 : kMostInCertificate);
   }
   void read(const JsonReader& json, const FieldWords&, std::vector<int>& group) const {
-    group = read_numbers(json, topology.ranks, topology.ranks);
+    group = json.integers(topology.ranks, 0, topology.ranks);
   }
   // "until" by rank; -1: the rank is never inside.
   void read(const JsonReader& json, const FieldWords&, std::vector<TimedCut>& cuts) const {
-    cuts.resize(json.size(kMostCuts));
-    for (std::size_t i = 0; i < cuts.size(); ++i) {
-      json.at(i).require_object({"price", "until"});
-      cuts[i] = {.price = json.at(i)["price"].integer(0, kMostInCertificate),
-                 .until = read_numbers(json.at(i)["until"], topology.ranks, kMostInCertificate, -1)};
+    for (const JsonReader& cut : json.elements(kMostCuts)) {
+      cut.require_object({"price", "until"});
+      cuts.push_back({.price = cut["price"].integer(0, kMostInCertificate),
+                      .until = cut["until"].integers(topology.ranks, -1, kMostInCertificate)});
     }
   }
   // A price for each link and limit of the machine that claims are about: the one below chosen routes, if
@@ -75,10 +66,10 @@ struct CertificateFields : PlainFields {
   void read(const JsonReader& json, const FieldWords&, std::vector<Prices>& prices) const {
     const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
     const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
-    for (std::size_t i = 0; i < json.size(kMostPrices); ++i) {
-      json.at(i).require_object({"links", "limits"});
-      prices.push_back({.links = read_numbers(json.at(i)["links"], links, kMostInCertificate),
-                        .limits = read_numbers(json.at(i)["limits"], limits, kMostInCertificate)});
+    for (const JsonReader& each : json.elements(kMostPrices)) {
+      each.require_object({"links", "limits"});
+      prices.push_back({.links = each["links"].integers(links, 0, kMostInCertificate),
+                        .limits = each["limits"].integers(limits, 0, kMostInCertificate)});
     }
   }
 };
@@ -184,14 +175,12 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
     if (!json.at(s).has("sums")) continue;
     // Made once, and only if a step states sums: following the sums of a large schedule takes time.
     if (follow.empty()) follow = stated_steps(topology, collective, schedule);
-    const JsonReader sums = json.at(s)["sums"];
-    const std::size_t size = sums.size(kMostSendsRead);
-    for (std::size_t i = 0; i < size; ++i) {
-      const StatedSum sum = read_sum(sums.at(i));
+    for (const JsonReader& stated : json.at(s)["sums"].elements(kMostSendsRead)) {
+      const StatedSum sum = read_sum(stated);
       const auto place = [](const StatedSum& each) { return std::pair(each.chunk, each.rank); };
       const auto same = std::ranges::lower_bound(follow[s].sums, place(sum), {}, place);
       if (same == follow[s].sums.end() || *same != sum)
-        sums.at(i).fail("is not how the ranks add with these sends", "leave 'sums' out");
+        stated.fail("is not how the ranks add with these sends", "leave 'sums' out");
     }
   }
 }
@@ -200,17 +189,14 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
 Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   Schedule schedule;
   int rounds = 0;  // of all steps
-  for (std::size_t s = 0; s < json.size(kMostStepsRead); ++s) {
-    const JsonReader step = json.at(s);
+  for (const JsonReader& step : json.elements(kMostStepsRead)) {
     step.require_object({"rounds", "sends", "sums"});
     schedule.steps.push_back({.rounds = step["rounds"].integer(1, kMost)});
     if (schedule.steps.back().rounds > kMost - rounds)
       step["rounds"].fail(fmt::format("makes more than {} rounds of all steps", kMost), "use fewer");
     rounds += schedule.steps.back().rounds;
-    const JsonReader sends = step["sends"];
-    const std::size_t size = sends.size(kMostSendsRead);
-    for (std::size_t i = 0; i < size; ++i)
-      schedule.steps.back().sends.push_back(read_send(sends.at(i), topology));
+    for (const JsonReader& send : step["sends"].elements(kMostSendsRead))
+      schedule.steps.back().sends.push_back(read_send(send, topology));
   }
   return schedule;
 }

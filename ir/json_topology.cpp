@@ -11,7 +11,6 @@
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/sizes.h"
 
 namespace chorale {
 
@@ -76,9 +75,9 @@ struct CableFields : PlainFields {
     return fmt::format("[{}]", fmt::join(ends, ","));
   }
   void read(const JsonReader& list, const FieldWords&, std::vector<Cable>& cables) const {
-    for (std::size_t i = 0; i < list.size(kMostLinks); ++i) {
-      if (list.at(i).size(2) != 2) list.at(i).fail("is not a cable", "use [src, dst]");
-      cables.push_back({list.at(i).at(0).integer(0, kMostNode), list.at(i).at(1).integer(0, kMostNode)});
+    for (const JsonReader& cable : list.elements(kMostLinks)) {
+      if (cable.size(2) != 2) cable.fail("is not a cable", "use [src, dst]");
+      cables.push_back({cable.at(0).integer(0, kMostNode), cable.at(1).integer(0, kMostNode)});
     }
   }
 };
@@ -89,8 +88,8 @@ struct LimitFields : CableFields {
   const LinksByEnds& by_ends;
   using CableFields::read;
   void read(const JsonReader& names, const FieldWords&, std::vector<LinkId>& links) const {
-    for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
-      links.push_back(read_link_name(names.at(k), topology, by_ends));
+    for (const JsonReader& name : names.elements(kMostLinks))
+      links.push_back(read_link_name(name, topology, by_ends));
     std::sort(links.begin(), links.end());
     if (links.empty()) names.fail("is empty", "name at least one link");
     if (std::adjacent_find(links.begin(), links.end()) != links.end())
@@ -113,14 +112,13 @@ struct GraphFields : LineFields<GraphFields> {
 
   // The switches that a list names, by their numbers from 0.
   void read(const JsonReader& json, const FieldWords&, std::vector<int>& switches) const {
-    const std::size_t named = json.size(kMostRanks);
-    if (named > 0 && topology->switches == 0) json.fail("names switches, and there are none", "leave it out");
-    for (std::size_t i = 0; i < named; ++i) switches.push_back(json.at(i).integer(0, topology->switches - 1));
+    if (json.size(kMostRanks) > 0 && topology->switches == 0)
+      json.fail("names switches, and there are none", "leave it out");
+    switches = json.integers(kMostRanks, 0, topology->switches - 1);
   }
   // "both_ways" makes the reverse the next link, so numbers of links depend on it.
   void read(const JsonReader& json, const FieldWords&, std::vector<Link>& links) const {
-    for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
-      const JsonReader each = json.at(i);
+    for (const JsonReader& each : json.elements(kMostLinks)) {
       const Link link = read_link(each, topology->ranks + topology->switches, defaults);
       links.push_back(link);
       if (!each.has("both_ways") || !each["both_ways"].boolean()) continue;
@@ -130,9 +128,9 @@ struct GraphFields : LineFields<GraphFields> {
   }
   void read(const JsonReader& json, const FieldWords&, std::vector<SharedLimit>& limits) const {
     const LinksByEnds by_ends = links_by_ends(*topology);
-    for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
-      limits.push_back(read_fields<SharedLimit>(json.at(i), LimitFields{{}, *topology, by_ends}));
-      if (!json.at(i).has("cables")) limits.back().cables = named_cables(limits.back().name);
+    for (const JsonReader& each : json.elements(kMostLinks)) {
+      limits.push_back(read_fields<SharedLimit>(each, LimitFields{{}, *topology, by_ends}));
+      if (!each.has("cables")) limits.back().cables = named_cables(limits.back().name);
     }
   }
 };
@@ -166,13 +164,9 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{
       .switches = machine.switches, .links = std::move(machine.links), .limits = std::move(machine.limits)};
-  const JsonReader ways = json["ways"];
-  for (std::size_t i = 0; i < ways.size(kMostLinks); ++i) {
-    std::vector<LinkId>& way = underlay.routes.emplace_back();
-    const JsonReader links = ways.at(i);
-    for (std::size_t k = 0; k < links.size(kMostRanks); ++k)
-      way.push_back(links.at(k).integer(0, static_cast<int>(underlay.links.size()) - 1));
-  }
+  const int last = static_cast<int>(underlay.links.size()) - 1;
+  for (const JsonReader& links : json["ways"].elements(kMostLinks))
+    underlay.routes.push_back(links.integers(kMostRanks, 0, last));
   return underlay;
 }
 

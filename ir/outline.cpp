@@ -119,15 +119,12 @@ OutlineStage placed_stage(const JsonReader& json, int ranks) {
   if (!json.has("groups"))
     json.fail("lists no groups, since the machine has too many devices", "place the job on fewer");
   std::vector<bool> taken(static_cast<std::size_t>(ranks), false);
-  for (std::size_t g = 0; g < json["groups"].size(kMostPlacedItems); ++g) {
-    const JsonReader group = json["groups"].at(g);
-    stage.groups.emplace_back();
-    for (std::size_t i = 0; i < group.size(kMostPlacedItems); ++i) {
-      const Rank rank = group.at(i).integer(0, ranks - 1);
-      if (taken[static_cast<std::size_t>(rank)])
+  for (const JsonReader& group : json["groups"].elements(kMostPlacedItems)) {
+    stage.groups.push_back(group.integers(kMostPlacedItems, 0, ranks - 1));
+    for (const Rank rank : stage.groups.back()) {
+      if (taken[rank])
         group.fail(fmt::format("device {} is in two groups of a step", rank), "make the ranking again");
-      taken[static_cast<std::size_t>(rank)] = true;
-      stage.groups.back().push_back(rank);
+      taken[rank] = true;
     }
   }
   return stage;
@@ -142,14 +139,13 @@ Outline outline_from_json(std::string_view text, const std::string& file, int ra
   if (json["best"].size(kMostPlacedItems) == 0)
     json["best"].fail("has no placement", "make the ranking again");
   const JsonReader reductions = json["best"].at(0)["reductions"];
-  for (std::size_t r = 0; r < reductions.size(kMostPlacedItems); ++r) {
-    const JsonReader strategies = reductions.at(r)["strategies"];
+  for (const JsonReader& reduction : reductions.elements(kMostPlacedItems)) {
+    const JsonReader strategies = reduction["strategies"];
     // An exchange, or a reduction over axes that are not split.
     if (strategies.size(kMostPlacedItems) == 0) continue;
-    const JsonReader instructions = strategies.at(0)["instructions"];
     Outline outline;
-    for (std::size_t i = 0; i < instructions.size(kMostPlacedSteps); ++i)
-      outline.push_back(placed_stage(instructions.at(i), ranks));
+    for (const JsonReader& each : strategies.at(0)["instructions"].elements(kMostPlacedSteps))
+      outline.push_back(placed_stage(each, ranks));
     return outline;
   }
   reductions.fail("has no strategy: nothing is summed over several devices", "place a job that sums");

@@ -175,10 +175,8 @@ class Mover {
 
 // A list of n different numbers from 0 to n - 1.
 std::vector<int> permutation(const JsonReader& json) {
-  std::vector<int> result;
   const std::size_t count = json.size(kMostNumbers);
-  for (std::size_t i = 0; i < count; ++i)
-    result.push_back(json.at(i).integer(0, static_cast<int>(count) - 1));
+  const std::vector<int> result = json.integers(count, 0, static_cast<int>(count) - 1);
   if (!is_permutation(result)) json.fail("has a number twice", "list each once");
   return result;
 }

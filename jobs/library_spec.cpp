@@ -22,13 +22,6 @@ namespace {
 constexpr std::size_t kMostNamesOfASpec = 1000;
 constexpr long long kMostBytesOfASpec = 1LL << 40;
 
-// A list of names, such as "machines": ["dgx1", "ring:8"].
-std::vector<std::string> texts(const JsonReader& json) {
-  std::vector<std::string> result;
-  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i) result.push_back(json.at(i).text());
-  return result;
-}
-
 // By the kind of its row: a new option of a search is a key of specifications without a change here.
 void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, FrontierOptions& options) {
   const OptionWords& words = row.words;
@@ -71,8 +64,8 @@ FrontierOptions options_in(const JsonReader& json) {
 // Sizes of messages, each once and rising; each collective has its own block of that size.
 std::vector<std::int64_t> sizes_in(const JsonReader& json) {
   std::vector<std::int64_t> result;
-  for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i)
-    result.push_back(json.at(i).long_integer(1, kMostBytesOfASpec));
+  for (const JsonReader& each : json.elements(kMostNamesOfASpec))
+    result.push_back(each.long_integer(1, kMostBytesOfASpec));
   std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
@@ -108,14 +101,12 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
   if (order == "free") json["order"].fail("lets ranks end with different bits", "use 'agreed' or 'fixed'");
   const std::vector<std::int64_t> bytes =
       json.has("bytes") ? sizes_in(json["bytes"]) : std::vector<std::int64_t>{};
-  std::vector<int> roots;
-  for (std::size_t i = 0; json.has("roots") && i < json["roots"].size(kMostNamesOfASpec); ++i)
-    roots.push_back(json["roots"].at(i).integer(0, 1'000'000));
-  if (!json.has("roots")) roots = {0};
+  const std::vector<int> roots =
+      json.has("roots") ? json["roots"].integers(kMostNamesOfASpec, 0, 1'000'000) : std::vector<int>{0};
   const std::vector<std::string> all_groups =
-      json.has("groups") ? texts(json["groups"]) : std::vector<std::string>{"all"};
+      json.has("groups") ? json["groups"].texts(kMostNamesOfASpec) : std::vector<std::string>{"all"};
   std::vector<std::pair<std::string, std::vector<std::string>>> specs;  // with their groups
-  for (const std::string& spec : texts(json["machines"])) {
+  for (const std::string& spec : json["machines"].texts(kMostNamesOfASpec)) {
     specs.emplace_back(spec, all_groups);
     if (!failures) continue;
     // Levels are asked of the whole machine only.
@@ -137,7 +128,7 @@ std::vector<LibraryQuestion> library_questions(std::string_view text, const std:
         const Topology part = group_of(whole, groups[g], members);
         const std::vector<int> hosts = hosts_at(all_hosts, members);
         const std::string part_text = to_json(without_names(part));
-        for (const std::string& name : texts(json["collectives"]))
+        for (const std::string& name : json["collectives"].texts(kMostNamesOfASpec))
           for (const int root : is_rooted(known_kind(name)) ? roots : std::vector<int>{0}) {
             if (root >= part.ranks) continue;  // roots of larger groups
             const auto [alike, is_first] = asked.try_emplace({part_text, fmt::format("{} {}", name, root)});

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ir/error.h"
 #include "ir/slot.h"
 
 namespace chorale::mscclpp {
@@ -93,17 +92,15 @@ class Parser {
             .output = json["output_chunks"].integer(0, kMostChunks),
             .scratch = json["scratch_chunks"].integer(0, kMostChunks)};
     channels(json["channels"], n, gpu);
-    const JsonReader remotes = json["remote_buffers"];
-    for (std::size_t i = 0; i < remotes.size(kMostChunks); ++i) {
-      gpu.remotes.push_back({remotes.at(i)["rank"].integer(0, ranks_ - 1), buffer(remotes.at(i)["type"])});
-      remotes.at(i)["access_channel_types"].size(4);
+    for (const JsonReader& remote : json["remote_buffers"].elements(kMostChunks)) {
+      gpu.remotes.push_back({remote["rank"].integer(0, ranks_ - 1), buffer(remote["type"])});
+      remote["access_channel_types"].size(4);
     }
     if (json.has("semaphores"))
-      for (std::size_t i = 0; i < json["semaphores"].size(kMostChunks); ++i)
-        gpu.semaphores.push_back(json["semaphores"].at(i)["init_value"].integer(0, kMostChunks));
-    const JsonReader blocks = json["threadblocks"];
-    for (std::size_t b = 0; b < blocks.size(kMostBlocks); ++b)
-      gpu.blocks.push_back(threadblock(blocks.at(b), static_cast<int>(b), n, gpu));
+      for (const JsonReader& semaphore : json["semaphores"].elements(kMostChunks))
+        gpu.semaphores.push_back(semaphore["init_value"].integer(0, kMostChunks));
+    for (const JsonReader& block : json["threadblocks"].elements(kMostBlocks))
+      gpu.blocks.push_back(threadblock(block, static_cast<int>(gpu.blocks.size()), n, gpu));
     return gpu;
   }
 
@@ -127,14 +124,12 @@ class Parser {
   // switch channel is a group of ranks, of which this one has to be a member, with the buffer that the switch
   // reaches at all of them.
   void channels(const JsonReader& json, Rank n, Gpu& gpu) {
-    for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
-      const JsonReader entry = json.at(i);
+    for (const JsonReader& entry : json.elements(kMostChunks)) {
       if (const std::string type = channel_type(entry["channel_type"]); type != "switch") {
         std::vector<Rank>& ends = type == "port" ? gpu.ports : gpu.peers;
-        const JsonReader peers = entry["connected_to"];
-        for (std::size_t k = 0; k < peers.size(kMostChunks); ++k) {
-          ends.push_back(peers.at(k).integer(0, ranks_ - 1));
-          if (ends.back() == n) peers.at(k).fail("a channel to the rank itself");
+        for (const JsonReader& peer : entry["connected_to"].elements(kMostChunks)) {
+          ends.push_back(peer.integer(0, ranks_ - 1));
+          if (ends.back() == n) peer.fail("a channel to the rank itself");
         }
         continue;
       }
@@ -142,12 +137,9 @@ class Parser {
       if (old && notes_.empty())
         notes_.push_back(entry.where() + ": 'buff' is an old name, the loader demands 'buffer_type'");
       Group group{.buffer = buffer(entry[old ? "buff" : "buffer_type"])};
-      const JsonReader groups = entry["rank_groups"];
-      for (std::size_t k = 0; k < groups.size(kMostChunks); ++k) {
-        const JsonReader members = groups.at(k)["ranks"];
-        group.ranks.clear();
-        for (std::size_t m = 0; m < members.size(kMostPlanRanks); ++m)
-          group.ranks.push_back(members.at(m).integer(0, ranks_ - 1));
+      for (const JsonReader& each : entry["rank_groups"].elements(kMostChunks)) {
+        const JsonReader members = each["ranks"];
+        group.ranks = members.integers(kMostPlanRanks, 0, ranks_ - 1);
         std::sort(group.ranks.begin(), group.ranks.end());
         if (std::adjacent_find(group.ranks.begin(), group.ranks.end()) != group.ranks.end())
           members.fail("names a rank twice");
@@ -165,25 +157,24 @@ class Parser {
       json["id"].fail("thread blocks are not in order", "sort them");
     Threadblock block;
     const JsonReader used = json["channels"];
-    for (std::size_t i = 0; i < used.size(kMostChunks); ++i) {
-      const std::string type = channel_type(used.at(i)["channel_type"]);
+    for (const JsonReader& each : used.elements(kMostChunks)) {
+      const std::string type = channel_type(each["channel_type"]);
       if (type == "switch")
-        ids(used.at(i)["channel_ids"], gpu.groups.size(), block.switches);
+        ids(each["channel_ids"], gpu.groups.size(), block.switches);
       else if (type == "port")
-        ids(used.at(i)["channel_ids"], gpu.ports.size(), block.ports);
+        ids(each["channel_ids"], gpu.ports.size(), block.ports);
       else
-        ids(used.at(i)["channel_ids"], gpu.peers.size(), block.channels);
+        ids(each["channel_ids"], gpu.peers.size(), block.channels);
     }
     if (block.channels.size() > kMostChannels || block.ports.size() > kMostChannels ||
         block.switches.size() > kMostChannels)
       used.fail("more channels than the executor has room for", fmt::format("use at most {}", kMostChannels));
     if (json.has("remote_buffer_refs")) {
       const JsonReader references = json["remote_buffer_refs"];
-      for (std::size_t i = 0; i < references.size(kMostChunks); ++i) {
-        const std::string type = channel_type(references.at(i)["access_channel_type"]);
-        if (type == "switch")
-          references.at(i).fail("buffers of peers are reached by memory or port channels");
-        ids(references.at(i)["remote_buffer_ids"], gpu.remotes.size(),
+      for (const JsonReader& each : references.elements(kMostChunks)) {
+        const std::string type = channel_type(each["access_channel_type"]);
+        if (type == "switch") each.fail("buffers of peers are reached by memory or port channels");
+        ids(each["remote_buffer_ids"], gpu.remotes.size(),
             type == "port" ? block.port_remotes : block.remotes);
       }
       if (block.remotes.size() > kMostChannels || block.port_remotes.size() > kMostChannels)
@@ -192,8 +183,8 @@ class Parser {
     }
     int operations = 0;
     const JsonReader list = json["ops"];
-    for (std::size_t i = 0; i < list.size(kMostChunks); ++i) {
-      block.operations.push_back(operation(list.at(i), n, gpu, block, false));
+    for (const JsonReader& each : list.elements(kMostChunks)) {
+      block.operations.push_back(operation(each, n, gpu, block, false));
       operations += 1 + static_cast<int>(block.operations.back().inner.size());
     }
     if (operations > most_operations_)
@@ -203,8 +194,7 @@ class Parser {
   }
 
   static void ids(const JsonReader& json, std::size_t most, std::vector<int>& to) {
-    for (std::size_t i = 0; i < json.size(kMostChunks); ++i)
-      to.push_back(json.at(i).integer(0, static_cast<int>(most) - 1));
+    std::ranges::copy(json.integers(kMostChunks, 0, static_cast<int>(most) - 1), std::back_inserter(to));
   }
 
   // `inside` a pipeline, whose operations the executor runs unit by unit. What the executor reads only in
@@ -244,14 +234,13 @@ class Parser {
       if (inside) fail("pipelines in pipelines do not work in the executor");
       op.unit_bytes = json["iter_context"]["unit_size"].long_integer(1, std::numeric_limits<unsigned>::max());
       op.chunks = json["iter_context"]["num_chunks"].integer(1, kMostChunks);
-      for (std::size_t i = 0; i < json["ops"].size(kMostChunks); ++i) {
-        op.inner.push_back(operation(json["ops"].at(i), n, gpu, block, true));
+      for (const JsonReader& each : json["ops"].elements(kMostChunks)) {
+        op.inner.push_back(operation(each, n, gpu, block, true));
         const Operation& inner = op.inner.back();
         if (inner.shape && packets(*inner.shape))
-          json["ops"].at(i).fail(inner.name +
-                                 ": the executor sends whole packets in each unit of a pipeline");
+          each.fail(inner.name + ": the executor sends whole packets in each unit of a pipeline");
         if (inner.shape && inner.size != op.chunks)
-          json["ops"].at(i).fail(
+          each.fail(
               fmt::format("{}: moves {} chunks in a pipeline over {}", inner.name, inner.size, op.chunks));
       }
     } else if (op.name != "nop") {
@@ -282,8 +271,8 @@ class Parser {
   void over_memory(const JsonReader& json, const Threadblock& block, Operation& op) {
     op.port = false;
     for (const char* key : {"src_buff", "dst_buff"})
-      for (std::size_t i = 0; i < json[key].size(kMostChunks); ++i) {
-        if (!json[key].at(i).has("buffer_id")) continue;
+      for (const JsonReader& each : json[key].elements(kMostChunks)) {
+        if (!each.has("buffer_id")) continue;
         if (block.remotes.empty())
           json.fail(
               op.name + ": the executor takes buffers of memory channels here, and the thread block has none",

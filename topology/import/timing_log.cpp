@@ -149,9 +149,7 @@ TimingTable read_nccl_json(std::string_view text, const std::string& file) {
     table.ranks = static_cast<int>(config["devices"].size(kMostLogLines)) *
                   config["nthreads"].integer(1, 4096) * config["ngpus"].integer(1, 4096);
   }
-  const JsonReader results = json["results"];
-  for (std::size_t i = 0; i < results.size(kMostLogLines); ++i) {
-    const JsonReader result = results.at(i);
+  for (const JsonReader& result : json["results"].elements(kMostLogLines)) {
     const std::int64_t bytes = result["size"].long_integer(0, 1'000'000'000'000'000);
     const bool in_place = !result.has("out_of_place") || result["out_of_place"].is_null();
     const JsonReader times = result[in_place ? "in_place" : "out_of_place"];

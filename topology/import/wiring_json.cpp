@@ -5,7 +5,7 @@
 
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "topology/import/readers.h"
 
 namespace chorale {
@@ -18,12 +18,6 @@ constexpr Named<WiringNode::Kind> kKinds[] = {{WiringNode::Kind::Gpu, "gpu"},
                                               {WiringNode::Kind::Nic, "nic"},
                                               {WiringNode::Kind::Network, "network"}};
 
-std::vector<std::string> sentences(const JsonReader& json) {
-  std::vector<std::string> result;
-  for (std::size_t i = 0; i < json.size(kMostSentences); ++i) result.push_back(json.at(i).text());
-  return result;
-}
-
 WiringNode node_of(const JsonReader& json) {
   const std::optional<WiringNode::Kind> kind = value_in<WiringNode::Kind>(kKinds, json.at(0).text());
   if (!kind) json.fail("is of no known kind", "use gpu, nvswitch, nic or network");
@@ -35,33 +29,28 @@ WiringNode node_of(const JsonReader& json) {
 DescribedMachine read_wiring(std::string_view text, const std::string& file, bool within_nodes) {
   const JsonReader json = parse_json(text, file);
   DescribedMachine result;
-  result.wiring.read = sentences(json["read"]);
-  result.wiring.assumed = sentences(json["assumed"]);
+  result.wiring.read = json["read"].texts(kMostSentences);
+  result.wiring.assumed = json["assumed"].texts(kMostSentences);
   if (json.has("machine")) {
     result.machine = read_topology(json["machine"]);
     return result;
   }
-  const JsonReader nodes = json["nodes"], lines = json["lines"], ports = json["ports"];
-  for (std::size_t i = 0; i < nodes.size(kMostWiringNodes); ++i)
-    result.wiring.nodes.push_back(node_of(nodes.at(i)));
+  for (const JsonReader& node : json["nodes"].elements(kMostWiringNodes))
+    result.wiring.nodes.push_back(node_of(node));
   const int last = static_cast<int>(result.wiring.nodes.size()) - 1;
-  for (std::size_t i = 0; i < lines.size(kMostWiringLines); ++i) {
-    const JsonReader line = lines.at(i);
+  for (const JsonReader& line : json["lines"].elements(kMostWiringLines))
     result.wiring.lines.push_back({.src = line.at(0).integer(0, last),
                                    .dst = line.at(1).integer(0, last),
                                    .gbs = line.at(2).number(kLeastGbs, kMostGbs),
                                    .alpha_us = line.at(3).number(0, kMostUs)});
-  }
   result.copies = json["copies"].integer(0, kMostRanks);
   std::vector<NetworkPort> all;
-  for (std::size_t i = 0; i < ports.size(kMostRanks); ++i) {
-    const JsonReader port = ports.at(i);
+  for (const JsonReader& port : json["ports"].elements(kMostRanks))
     all.push_back({.node = port.at(0).integer(0, result.copies - 1),
                    .out = port.at(1).integer(0, last),
                    .in = port.at(2).integer(0, last),
                    .gbs = port.at(3).number(kLeastGbs, kMostGbs),
                    .alpha_us = port.at(4).number(0, kMostUs)});
-  }
   if (!all.empty()) join_network(result.wiring, all, result.copies, within_nodes);
   return result;
 }
