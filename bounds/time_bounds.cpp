@@ -12,7 +12,6 @@
 #include "bounds/time_bounds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <queue>

@@ -17,8 +17,6 @@
 #include "codegen/embedded_files.h"
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
-#include "ir/error.h"
-#include "ir/peer_program.h"
 
 namespace chorale {
 namespace {

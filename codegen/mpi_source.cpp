@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "codegen/epilogue_source.h"
-#include "codegen/source_tables.h"
 
 namespace chorale {
 namespace {

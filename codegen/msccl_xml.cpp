@@ -15,7 +15,6 @@
 #include <set>
 
 #include "codegen/passes/pieces.h"
-#include "ir/error.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/slot.h"

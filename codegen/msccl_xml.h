@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/passes/relax.h"
+#include "codegen/passes/options.h"
 #include "codegen/promised.h"
 #include "ir/block_program.h"
 #include "ir/collective.h"

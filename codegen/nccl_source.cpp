@@ -5,11 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "codegen/epilogue_source.h"
-#include "codegen/source_tables.h"
 
 namespace chorale {
 namespace {

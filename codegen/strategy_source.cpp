@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "codegen/mpi_source.h"
 #include "codegen/passes/lower.h"

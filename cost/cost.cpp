@@ -9,9 +9,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <queue>
 
 #include "graph/paths.h"
 #include "ir/words.h"

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>

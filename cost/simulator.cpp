@@ -15,7 +15,6 @@
 #include <bit>
 #include <cassert>
 
-#include "cost/group_traffic.h"
 #include "ir/switch_gain.h"
 
 namespace chorale {

@@ -17,10 +17,7 @@
 #include <map>
 #include <utility>
 
-#include "encoder/step_round_encoding.h"
-#include "graph/automorphisms.h"
 #include "ir/disjoint_sets.h"
-#include "ir/schedule.h"
 
 namespace chorale {
 namespace {

@@ -11,7 +11,6 @@
 #include <cassert>
 
 #include "encoder/counter.h"
-#include "ir/schedule.h"
 
 namespace chorale {
 namespace {

@@ -23,10 +23,8 @@
 #include <numeric>
 #include <utility>
 
-#include "graph/automorphisms.h"
 #include "ir/collective.h"
 #include "ir/disjoint_sets.h"
-#include "ir/schedule.h"
 
 namespace chorale {
 

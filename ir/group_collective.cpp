@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "ir/error.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "ir/words.h"
 
 namespace chorale {

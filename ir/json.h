@@ -11,7 +11,6 @@
 
 #include "ir/collective.h"
 #include "ir/frontier.h"
-#include "ir/schedule.h"
 #include "ir/topology.h"
 
 namespace chorale {

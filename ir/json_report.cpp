@@ -2,7 +2,6 @@
 #include "ir/json_report.h"
 
 #include "ir/json_fields.h"
-#include "ir/json_reader.h"
 #include "ir/noun_fields.h"
 
 namespace chorale {

@@ -5,13 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <numeric>
 
 #include "ir/disjoint_sets.h"
-#include "ir/sizes.h"
 
 namespace chorale {
 

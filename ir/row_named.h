@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "ir/error.h"
 #include "ir/words.h"
 
 namespace chorale {

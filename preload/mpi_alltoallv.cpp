@@ -12,7 +12,6 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "runtime/alltoallv.h"
 #include "runtime/alltoallv/plan.h"

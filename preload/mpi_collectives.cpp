@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "codegen/passes/lower.h"
 #include "runtime/mpi/transport.h"

@@ -8,12 +8,10 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
-#include <climits>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace chorale {
 

@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "ir/frontier.h"
-#include "ir/instance.h"
 
 namespace chorale {
 

@@ -11,12 +11,8 @@
 #include "semantics/plain_formula.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <span>
-#include <tuple>
 #include <utility>
 
 #include "ir/frontier.h"

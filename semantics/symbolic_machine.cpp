@@ -13,10 +13,7 @@
 // value than what is wanted now. of_first_launch() takes that back where a sum is compared with a promise.
 #include "semantics/symbolic_machine.h"
 
-#include <algorithm>
-
 #include "ir/collective_kind.h"
-#include "ir/words.h"
 
 namespace chorale {
 

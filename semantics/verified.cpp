@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ir/error.h"
 #include "semantics/verify.h"
 #include "semantics/verify_program.h"
 

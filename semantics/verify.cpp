@@ -21,7 +21,6 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "ir/agreement.h"
 #include "ir/promise.h"

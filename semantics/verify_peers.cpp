@@ -14,10 +14,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <utility>
 
 #include "ir/words.h"
 #include "semantics/symbolic_machine.h"

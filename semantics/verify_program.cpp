@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/symbolic_machine.h"
 
 namespace chorale {
 namespace {

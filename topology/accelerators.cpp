@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ir/error.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "ir/words.h"
 #include "topology/builders.h"
 #include "topology/hardware/facts.h"

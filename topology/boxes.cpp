@@ -4,8 +4,7 @@
 #include <array>
 
 #include "ir/error.h"
-#include "ir/sizes.h"
-#include "ir/words.h"
+#include "ir/limits.h"
 #include "topology/builders.h"
 #include "topology/import/host.h"
 #include "topology/import/import.h"

@@ -10,7 +10,6 @@
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "ir/links_alone.h"
-#include "ir/words.h"
 #include "topology/changes.h"
 #include "topology/cuts_to_levels.h"
 #include "topology/hardware/computing.h"

@@ -1,7 +1,7 @@
 // A machine is a few loops over the builder (topology/switched_builder.h): ranks are numbered node by node,
 // switches as they are added. Bandwidths are in units of the slowest link.
 #include "ir/error.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "topology/builders.h"
 #include "topology/hardware/facts.h"
 #include "topology/import/fit.h"

@@ -6,14 +6,12 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <stdexcept>
 
 #include "codegen/mscclpp/file.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/mscclpp/write_plan.h"
 #include "ir/collective_kind.h"
-#include "ir/error.h"
 #include "ir/fnv.h"
 #include "semantics/verify_peers.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/passes/peer_lowering.h"
+#include "codegen/passes/options.h"
 #include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/peer_program.h"

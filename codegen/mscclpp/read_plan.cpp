@@ -13,7 +13,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <utility>
 
 #include "codegen/mscclpp/file.h"
 #include "codegen/passes/pieces.h"

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "codegen/mscclpp/file.h"

@@ -8,7 +8,6 @@
 #include "codegen/passes/events.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 namespace chorale {

@@ -9,7 +9,6 @@
 
 #include "codegen/passes/passes.h"
 #include "ir/error.h"
-#include "semantics/verified.h"
 
 namespace chorale {
 namespace {

@@ -16,8 +16,6 @@
 #include <vector>
 
 #include "codegen/passes/events.h"
-#include "codegen/passes/options.h"
-#include "ir/block_program.h"
 #include "ir/collective.h"
 #include "semantics/verify_blocks.h"
 

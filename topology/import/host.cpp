@@ -12,7 +12,7 @@
 
 #include "ir/disjoint_sets.h"
 #include "ir/error.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "ir/words.h"
 #include "topology/import/words.h"
 

@@ -31,7 +31,7 @@
 
 #include "ir/error.h"
 #include "ir/json_reader.h"
-#include "ir/sizes.h"
+#include "ir/limits.h"
 #include "ir/words.h"
 #include "topology/import/readers.h"
 #include "topology/import/words.h"
