@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -21,6 +20,7 @@
 #include "ir/group_collective.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
+#include "ir/number_in.h"
 #include "ir/outline.h"
 #include "ir/ranking.h"
 #include "ir/sizes.h"
@@ -54,19 +54,11 @@ std::vector<std::string> parts_of(std::string text, char separator) {
   return split(text, separator);
 }
 
-std::optional<int> number_in(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0)
-    return std::nullopt;
-  return number;
-}
-
 std::vector<Rank> ranks_in(const std::string& option, const std::string& text, const Topology& topology) {
   std::vector<Rank> group;
   for (const std::string& each : parts_of(text, ',')) {
-    const std::optional<int> n = number_in(each);
-    if (!n || *n >= topology.ranks)
+    const std::optional<int> n = number_in<int>(each);
+    if (!n || *n < 0 || *n >= topology.ranks)
       throw InputError(option,
                        each.empty()
                            ? "'" + text.substr(0, 40) + "' lacks a rank"
@@ -213,8 +205,8 @@ Rows rows_in(const std::string& text) {
   for (const std::string& row : parts_of(text, ';')) {
     rows.emplace_back();
     for (const std::string& each : parts_of(row, ',')) {
-      const std::optional<int> count = number_in(each);
-      if (!count || *count > kMostCount)
+      const std::optional<int> count = number_in<int>(each);
+      if (!count || *count < 0 || *count > kMostCount)
         throw InputError("--counts",
                          each.empty() ? "'" + row.substr(0, 40) + "' lacks a count"
                                       : "'" + each.substr(0, 40) + "' is not a count of chunks",

@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <pugixml.hpp>
 #include <set>
 
 #include "codegen/passes/pieces.h"
+#include "ir/number_in.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/slot.h"
@@ -319,12 +319,11 @@ class Reader {
   // Whole text or nothing: "3x" is no number.
   int number(const pugi::xml_node& node, const char* key, int least, int most) const {
     const std::string value = text(node, key);
-    int result = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (error != std::errc() || end != value.data() + value.size() || result < least || result > most)
+    const std::optional<int> result = number_in<int>(value);
+    if (!result || *result < least || *result > most)
       throw InputError(where(node), fmt::format("{}=\"{}\" is out of range", key, value.substr(0, 40)),
                        fmt::format("use {} to {}", least, most));
-    return result;
+    return *result;
   }
 
   Slot slot(const pugi::xml_node& step, const char* buffer_key, const char* offset_key) const {

@@ -2,11 +2,9 @@
 #include "ir/byte_size.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 #include "ir/error.h"
+#include "ir/number_in.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -33,9 +31,8 @@ double unit_of(std::string_view suffix) {
 }
 
 std::int64_t factor_of(const std::string& where, const std::string& text) {
-  std::int64_t factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc() || end != text.data() + text.size() || factor < 2 || factor > kMaxFactor)
+  const std::int64_t factor = number_in<std::int64_t>(text).value_or(0);
+  if (factor < 2 || factor > kMaxFactor)
     throw InputError(where, in_quotes(text) + " is not a factor", "use an integer from 2 to 1000000");
   return factor;
 }

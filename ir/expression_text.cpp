@@ -11,10 +11,10 @@
 #include <fmt/ranges.h>
 
 #include <cctype>
-#include <charconv>
 
 #include "ir/error.h"
 #include "ir/expression_words.h"
+#include "ir/number_in.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -213,10 +213,8 @@ class Lexer {
       fail(token,
            fmt::format("found the number {}, too large or too small", text_.substr(begin, at_ - begin)),
            "numbers are those of float64");
-    std::int64_t whole = -1;
     // Also as an integer, if all of the text is one: doubles above 2^53 are not exact.
-    const auto [rest, error] = std::from_chars(text_.data() + begin, end, whole);
-    if (error != std::errc() || rest != end) whole = -1;
+    const std::int64_t whole = number_in<std::int64_t>({text_.data() + begin, end}).value_or(-1);
     // Without an exact integer of at most 2^62 `whole` stays -1; the double may be rounded.
     const int bits = peek() == 'K' ? 10 : peek() == 'M' ? 20 : peek() == 'G' ? 30 : 0;
     if (bits > 0) ++at_;

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <queue>
 #include <thread>
@@ -23,6 +22,7 @@
 #include "cost/busbw.h"
 #include "ir/collective_kind.h"
 #include "ir/error.h"
+#include "ir/number_in.h"
 #include "ir/words.h"
 #include "topology/builders.h"
 #include "topology/wiring/family.h"
@@ -370,9 +370,8 @@ std::vector<DesignDemand> design_job(const std::string& text) {
     const std::size_t equals = std::min(part.find('='), part.size());
     DesignDemand demand{.collective = name_of(known_kind(part.substr(0, equals)))};
     if (equals < part.size()) {
-      const char* const end = part.data() + part.size();
-      const auto read = std::from_chars(part.data() + equals + 1, end, demand.weight);
-      if (read.ec != std::errc() || read.ptr != end || !(demand.weight > 0) || demand.weight > 1e9)
+      demand.weight = number_in<double>(std::string_view(part).substr(equals + 1)).value_or(0);
+      if (!(demand.weight > 0) || demand.weight > 1e9)
         throw InputError("--for", "'" + part.substr(0, 60) + "' has no weight above 0",
                          "use alltoall=2,allreduce");
     }

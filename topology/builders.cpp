@@ -4,11 +4,10 @@
 #include "topology/builders.h"
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
 #include "ir/error.h"
 #include "ir/limits.h"
+#include "ir/number_in.h"
 #include "ir/words.h"
 #include "topology/import/fit.h"
 #include "topology/switched_builder.h"
@@ -31,9 +30,8 @@ std::vector<int> spec_sizes(const std::string& where, const std::string& text) {
   std::vector<int> sizes;
   while (true) {
     const std::size_t end = std::min(rest.find('x'), rest.size());
-    int size = 0;
-    const auto [next, error] = std::from_chars(rest.data(), rest.data() + end, size);
-    if (error != std::errc() || next != rest.data() + end || size < 1)
+    const int size = number_in<int>(rest.substr(0, end)).value_or(0);
+    if (size < 1)
       throw InputError(
           where,
           rest.empty() ? "a size is missing" : "'" + std::string(rest.substr(0, 40)) + "' is not a size",

@@ -7,12 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "ir/error.h"
 #include "ir/links_alone.h"
@@ -29,10 +25,8 @@ constexpr int kMostPartDenominator =
 constexpr long long kMostChunksOfLink = 1'000'000;
 
 std::optional<int> whole_number(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const std::optional<int> number = number_in<int>(text);
+  return number >= 0 ? number : std::nullopt;
 }
 
 // A label may be that of two nodes, one for each direction; none: it names no node.
@@ -118,9 +112,8 @@ struct Part {
 
 // 0.5 as 1/2: the fraction with the least below the line that is it up to a millionth.
 Part part_in(const std::string& text) {
-  double part = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
-  if (error == std::errc() && end == text.data() + text.size() && part > 0 && part < 1)
+  const double part = number_in<double>(text).value_or(0);
+  if (part > 0 && part < 1)
     for (int below = 2; below <= kMostPartDenominator; ++below) {
       const double above = std::round(part * below);
       if (above >= 1 && std::abs(above / below - part) < 1e-6) return {static_cast<int>(above), below};

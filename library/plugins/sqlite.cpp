@@ -17,8 +17,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -26,6 +24,7 @@
 
 #include "ir/error.h"
 #include "ir/fnv.h"
+#include "ir/number_in.h"
 #include "ir/plugin.h"
 #include "library/plugins/tables.h"
 
@@ -82,16 +81,6 @@ std::optional<std::vector<int>> numbers_in(const std::string& text) {
   std::istringstream words(text);
   std::vector<int> numbers{std::istream_iterator<int>(words), {}};
   return in_words(numbers) == text ? std::optional(std::move(numbers)) : std::nullopt;
-}
-
-// All of the text, as this type of number is written.
-template <typename Number>
-std::optional<Number> number_in(const std::string& text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(static_cast<double>(number)))
-    return {};
-  return number;
 }
 
 // The tables that begin() makes. A file with other tables, or with views, triggers and columns that compute,

@@ -1,25 +1,22 @@
 // NAME=VALUE separated by commas, read from left to right; of a name that comes twice the last one counts. An
-// empty text has the defaults. std::from_chars takes no blank, plus sign or locale, and what is left of a
-// word makes it wrong.
+// empty text has the defaults.
 #include "runtime/alltoallv/read_rates.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <string>
 
 #include "ir/error.h"
+#include "ir/number_in.h"
 
 namespace chorale {
 namespace {
 
 double number_of(std::string_view text, std::string_view word, std::string_view where) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < 0)
+  const std::optional<double> value = number_in<double>(text);
+  if (!value || *value < 0)
     throw InputError(std::string(where), "'" + std::string(word) + "' has no number of 0 or more",
                      "give e.g. nics=8,nic=50,node=450,latency=5 (GB/s, microseconds)");
-  return value;
+  return *value;
 }
 
 }  // namespace
