@@ -195,6 +195,8 @@ std::span<const OptionRow<TuneQuestion>> tune_rows() {
        member<Q, &Q::device, &D::beside>()},
       {rate("launch", "--launch", "US", "What starting a kernel, or a call, takes ({})"),
        member<Q, &Q::device, &D::launch_us>()},
+      {rate("piece", "--piece", "US", "What handing a piece to overlapped work takes ({})"),
+       member<Q, &Q::device, &D::piece_us>()},
   };
   return kRows;
 }

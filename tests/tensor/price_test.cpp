@@ -49,6 +49,15 @@ TEST(UnitWork, CountsProductsOfWhatARankHas) {
             2 * 2 * 8 * 16 / 2);
 }
 
+// What is the same for all elements, Pow(0.9, t), is computed once; a random number is 100 additions, and
+// dropout compares, divides and selects.
+TEST(UnitWork, CountsTheArithmeticOfEachElement) {
+  std::vector<double> of_adam;
+  for (const UnitWork& each : unit_work(example("adam", {{"N", 8}}))) of_adam.push_back(each.flops / 8);
+  EXPECT_EQ(of_adam, std::vector<double>({0, 1, 3, 4, 1, 1, 5}));
+  EXPECT_EQ(unit_work(example("self_attention", {{"B", 1}, {"S", 1}, {"H", 4}})).back().flops, 4 * (100 + 5));
+}
+
 WorkloadPrices simple_prices() {
   return {.device = {.launch_us = 5,
                      .memory_gbs = 1,
