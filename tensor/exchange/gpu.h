@@ -342,6 +342,11 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
     launch(gather_kernel<T>, blocks(count * length, 256), 256, to, from, numbers, count, rows, length);
   }
   template <typename T>
+  void put_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
+                std::int64_t length) {
+    launch(put_kernel<T>, blocks(length, 256), 256, to, from, numbers, count, rows, length);
+  }
+  template <typename T>
   void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
                     std::int64_t length) {
     launch(scatter_kernel<T>, blocks(length, 256), 256, to, from, numbers, count, rows, length);

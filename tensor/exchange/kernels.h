@@ -204,6 +204,15 @@ __global__ void gather_kernel(T* to, const T* from, const std::int32_t* numbers,
     to[e] = row >= 0 && row < rows ? from[row * length + e % width] : rounded_to<T>(0.0f);
   });
 }
+// A column per thread, so that of equal numbers the last row stays.
+template <typename T>
+__global__ void put_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                           std::int64_t rows, std::int64_t length) {
+  each_of_grid(length, [&](std::int64_t i) {
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows) to[numbers[k] * length + i] = from[k * length + i];
+  });
+}
 // A column per thread, so that sums are made in the order of rows.
 template <typename T>
 __global__ void scatter_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,

@@ -209,6 +209,14 @@ struct HostBoxes {
       else
         std::fill_n(to + k * length, length, rounded_to<T>(0.0f));
   }
+  // Rows put where the numbers say, of equal ones the last; those of other numbers are left out.
+  template <typename T>
+  static void put_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                       std::int64_t rows, std::int64_t length) {
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows)
+        std::copy_n(from + k * length, length, to + numbers[k] * length);
+  }
   // Rows added to those of their numbers, one after the other; those of other numbers are left out.
   template <typename T>
   static void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,

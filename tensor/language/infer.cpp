@@ -248,10 +248,11 @@ class ProgramCheck {
     using enum OperationKind;
     const OperationKind kind = operation.kind;
     if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast &&
-        (kind != Send || operation.around))
+        (kind != Send || operation.around) && !is_put_in_place(operation))
       return fail_at(operation,
                      fmt::format("{} cannot store its result in a tensor that is there", to_string(kind)),
-                     "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");
+                     "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send, or rows of "
+                     "the tensor by PutRows");
     const Operation* const input = find(result_, operation.updates);
     if (input == nullptr || input->kind != Input)
       return fail_at(operation,

@@ -88,6 +88,7 @@ class KernelCheck {
       case Kind::Concat:
       case Kind::GatherRows:
       case Kind::ScatterRows:
+      case Kind::PutRows:
         return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
                      "do that outside of the kernel");
       case Kind::ScanAlong:

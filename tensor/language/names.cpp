@@ -21,7 +21,7 @@ std::span<const std::string_view> reserved_words() {
       "Exp",         "Log",        "Tanh",          "ReLU",        "Abs",         "Pow",          "Index",
       "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",     "LayerNorm",   "Transpose",    "Reshape",
       "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV",   "e4m3",         "e5m2",
-      "EACH",        "ACROSS",     "ScanAlong",     "TopK",        "TakeAlong"};
+      "EACH",        "ACROSS",     "ScanAlong",     "TopK",        "TakeAlong",   "Expand",       "PutRows"};
   return kWords;
 }
 

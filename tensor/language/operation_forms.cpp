@@ -84,6 +84,9 @@ const std::vector<OperationForm>& forms() {
         {Arg::Tensor, "and the numbers of rows"},
         {Arg::Length, "and how many rows there are"}},
        scatter_rows_type},
+      {Kind::PutRows,
+       {{Arg::Tensor}, {Arg::Tensor, "and its new rows"}, {Arg::Tensor, "and the numbers of rows"}},
+       put_rows_type},
       {Kind::Slice, {{Arg::Tensor}, {Arg::Slices}, {Arg::Group}}, collective_type},
       {Kind::AllReduce,
        {{Arg::Reduction}, {Arg::Tensor, "and what is reduced"}, {Arg::Scope}},
@@ -201,7 +204,7 @@ Operation with_fields_of_kind(const Operation& operation) {
   if (is_constant(operation.kind)) result.kernel = result.overlap = "";
   if (!has(Arg::Reduction)) result.reduction = ReduceOp::Sum;
   if (!has(Arg::Dimension)) result.dims = {};
-  if (!has(Arg::Shape, Arg::Begin, Arg::Length)) result.shape = {};
+  if (!has(Arg::Shape, Arg::Begin, Arg::Length) && operation.kind != Kind::Pointwise) result.shape = {};
   if (!has(Arg::Slices, Arg::Root)) result.layout = {};
   if (!has(Arg::Group, Arg::Scope)) result.over = Scope::World;
   if (!has(Arg::Shift)) result.shift = 1, result.around = false;
@@ -209,11 +212,12 @@ Operation with_fields_of_kind(const Operation& operation) {
   return result;
 }
 
-// What a text calls, or the expression; a cast of the result is written around it.
+// What a text calls, or the expression; a cast of the result is written around it, and then its shape.
 std::string call_text(const Operation& operation) {
   if (operation.kind != Kind::Pointwise) return CallPrinter(operation).text();
-  const std::string text = to_string(operation.expression, operation.operands);
-  return operation.casts ? fmt::format("Cast({}, {})", short_name(operation.type.element), text) : text;
+  std::string text = to_string(operation.expression, operation.operands);
+  if (operation.casts) text = fmt::format("Cast({}, {})", short_name(operation.type.element), text);
+  return operation.shape.empty() ? text : fmt::format("Expand({}, {})", text, to_string(operation.shape));
 }
 
 }  // namespace chorale

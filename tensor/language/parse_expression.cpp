@@ -53,7 +53,8 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
   if (const Operator* const user = find_operator(token.text)) return apply_operator(token, *user);
   const std::optional<OperationKind> kind = called_kind(token.text);
   const bool of_rows = std::ranges::find(kRowWords, token.text) != std::end(kRowWords);
-  if (in_operator_ && (kind || of_rows || token.text == "Norm" || token.text == "Update"))
+  if (in_operator_ &&
+      (kind || of_rows || token.text == "Norm" || token.text == "Update" || token.text == "Expand"))
     fail_at(token, fmt::format("{} is not pointwise", shown_token(token)),
             "operators of one's own have arithmetic and functions of elements only");
   if (token.text == "Norm") {
@@ -61,6 +62,12 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
     return {draft_.norm(argument, name_, place(file_, token))};
   }
   if (token.text == "Update") return update(token);
+  if (token.text == "Expand") {
+    Operation operation = pointwise(draft_.fresh(name_), expression().term);
+    expect(",", "and the shape");
+    operation.shape = shape();
+    return made(std::move(operation), token);
+  }
   if (of_rows) return of_rows_call(token);
   if (kind) return operation_call(token, *kind);
   if (token.text == "Index") return {index_term(dimension())};
@@ -70,7 +77,7 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
 // For "did you mean": all that could stand before a parenthesis.
 std::vector<std::string> WorkloadParser::call_names() const {
   std::vector<std::string> names = ExpressionReader::call_names();
-  names.insert(names.end(), {"Dropout", "Norm", "Update", "Index"});
+  names.insert(names.end(), {"Dropout", "Norm", "Update", "Expand", "Index"});
   names.insert(names.end(), std::begin(kRowWords), std::end(kRowWords));
   for (const std::string& called : called_names()) names.push_back(called);
   for (const Operator& each : operators_) names.push_back(each.name);

@@ -231,7 +231,10 @@ OrError<TensorType> pointwise_type(const Typing& typing) {
   TensorType result = *scope;
   const OrError<TensorShape> shape = broadcast_shape(typing);
   if (!shape) return shape.error();
-  result.shape = *shape;
+  result.shape = typing.operation.shape.empty() ? *shape : typing.operation.shape;
+  if (!broadcasts(*shape, result.shape))
+    return typing.fail(fmt::format("{} does not broadcast to {}", to_string(*shape), to_string(result.shape)),
+                       "sides have to be the same, or 1, or not there");
   if (auto error = require_indices(typing, result.shape)) return *error;
   const OrError<TensorLayout> layout = common_layout(typing, result.shape);
   if (!layout) return layout.error();

@@ -44,6 +44,7 @@ OrError<TensorType> narrow_type(const Typing&);
 OrError<TensorType> concat_type(const Typing&);
 OrError<TensorType> gather_rows_type(const Typing&);
 OrError<TensorType> scatter_rows_type(const Typing&);
+OrError<TensorType> put_rows_type(const Typing&);
 OrError<TensorType> collective_type(const Typing&);  // communication_types.cpp: Slice, AllReduce,
 OrError<TensorType> all_to_all_type(const Typing&);  // ReduceScatter, AllGather, Reduce, Broadcast
 OrError<TensorType> all_to_all_v_type(const Typing&);

@@ -300,4 +300,37 @@ OrError<TensorType> scatter_rows_type(const Typing& typing) {
   return result;
 }
 
+// Rows [M, .., H] at the numbers [M, ..] of a tensor [N, H], which keeps the others.
+OrError<TensorType> put_rows_type(const Typing& typing) {
+  const TensorType &of = *typing.operands[0], &rows = *typing.operands[1], &numbers = *typing.operands[2];
+  if (numbers.element != ElementType::Int32)
+    return typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(2)),
+                       "Cast it to int32");
+  TensorShape fits = numbers.shape;
+  if (!of.shape.empty()) fits.insert(fits.end(), of.shape.begin() + 1, of.shape.end());
+  if (of.shape.empty() || of.element != rows.element || !same_sides(fits, rows.shape))
+    return typing.fail(
+        fmt::format("{} has not a row of {} for each of {}", typing.shown_operand(1), typing.shown_operand(0),
+                    typing.shown_operand(2)),
+        "its sides are those of the numbers, and then of a row; its elements those of the tensor");
+  OrError<TensorType> result = scoped(typing);
+  if (!result) return result;
+  result->shape = of.shape;
+  TensorLayout along = of.layout;
+  if (is_cut(of)) along.dim += dimensions(numbers) - 1;
+  const bool by_side = is_cut(of) && of.layout.dim > 0 && rows.layout == along &&
+                       numbers.layout.kind == LayoutKind::Replicated;
+  const auto has_all = [](const TensorType* type) {
+    return type->layout.kind == LayoutKind::Replicated || type->layout.kind == LayoutKind::Local;
+  };
+  if (!by_side && !std::ranges::all_of(typing.operands, has_all))
+    return fail_rows(typing,
+                     "Replicated or Local with such; Sliced, but not along rows, with rows that are, "
+                     "at Replicated numbers");
+  const auto local = std::ranges::find(typing.operands, LayoutKind::Local,
+                                       [](const TensorType* type) { return type->layout.kind; });
+  result->layout = local == typing.operands.end() ? of.layout : (*local)->layout;
+  return result;
+}
+
 }  // namespace chorale

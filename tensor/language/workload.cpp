@@ -45,6 +45,11 @@ bool is_product(OperationKind kind) {
   return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
 }
 
+bool is_put_in_place(const Operation& operation) {
+  return operation.kind == OperationKind::PutRows && operation.operands[0] == operation.updates &&
+         std::ranges::count(operation.operands, operation.updates) == 1;
+}
+
 bool is_reduction(OperationKind kind) {
   return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
 }
@@ -116,10 +121,11 @@ std::string to_string(const TensorType& type) {
 // In the order of the enumeration.
 std::string to_string(OperationKind kind) {
   static constexpr const char* kNames[] = {
-      "Tensor",        "RANK",         "GROUP",       "WORLD",      "size",        "Pointwise", "MatMul",
-      "Convolution",   "ReduceTensor", "ReduceAlong", "ScanAlong",  "TopK",        "TakeAlong", "Transpose",
-      "Reshape",       "Narrow",       "Concat",      "GatherRows", "ScatterRows", "Slice",     "AllReduce",
-      "ReduceScatter", "AllGather",    "Reduce",      "Broadcast",  "AllToAll",    "AllToAllV", "Send"};
+      "Tensor",      "RANK",        "GROUP",        "WORLD",       "size",          "Pointwise",
+      "MatMul",      "Convolution", "ReduceTensor", "ReduceAlong", "ScanAlong",     "TopK",
+      "TakeAlong",   "Transpose",   "Reshape",      "Narrow",      "Concat",        "GatherRows",
+      "ScatterRows", "PutRows",     "Slice",        "AllReduce",   "ReduceScatter", "AllGather",
+      "Reduce",      "Broadcast",   "AllToAll",     "AllToAllV",   "Send"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -99,6 +99,7 @@ enum class OperationKind {
   Concat,      // operands one after the other along a dimension, `dims`
   GatherRows,  // [N, ..] by the numbers [M ..] of its rows: [M .., ..]; zeros for those that it does not have
   ScatterRows,    // [M .., ..] added to the rows, of `shape` many, of the numbers [M ..] [cut along M: Local]
+  PutRows,        // the first operand with other rows, the second, at the numbers, the third [as it is]
   Slice,          // what a rank has of a replicated tensor in `layout` [Sliced]; nothing is moved
   AllReduce,      // Local, by `reduction` [Replicated]
   ReduceScatter,  // likewise [`layout`, Sliced]
@@ -120,8 +121,9 @@ struct Operation {
   bool casts = false;                      // of Pointwise: `type.element` is given, not inferred
   ReduceOp reduction = ReduceOp::Sum;      // Sum, Min or Max
   std::vector<int> dims = {};              // dimensions, counted from 0, of the kinds that name one
-  TensorShape shape = {};                  // of TopK, Reshape, Narrow, ScatterRows, AllToAllV
-  TensorLayout layout = {};                // of Slice, ReduceScatter, Reduce
+  // Of TopK, Reshape, Narrow, ScatterRows, AllToAllV; of Pointwise, if it is more than operands broadcast to.
+  TensorShape shape = {};
+  TensorLayout layout = {};  // of Slice, ReduceScatter, Reduce
   // Of AllReduce, ReduceScatter, Slice. World: among the ranks of the operand's layout. Group: among those of
   // each group, of a tensor of the world. Across (of AllReduce alone): of a tensor of all groups.
   Scope over = Scope::World;
@@ -157,8 +159,9 @@ bool has_algorithm(OperationKind);  // a communication that is a collective: nei
 bool is_constant(OperationKind);    // RANK, GROUP, WORLD, a size
 bool is_given(OperationKind);       // an input, or a constant: nothing is done for it
 bool is_product(OperationKind);     // MatMul, Convolution
-bool is_reduction(OperationKind);   // of what a rank has: ReduceTensor, ReduceAlong
-bool goes_along(OperationKind);     // ScanAlong, TopK, TakeAlong
+bool is_put_in_place(const Operation&);  // PutRows that keeps the other rows where they are
+bool is_reduction(OperationKind);        // of what a rank has: ReduceTensor, ReduceAlong
+bool goes_along(OperationKind);          // ScanAlong, TopK, TakeAlong
 
 // Elements of the whole tensor.
 std::int64_t elements(const TensorType&);

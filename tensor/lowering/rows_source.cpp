@@ -180,6 +180,12 @@ std::string StepPrinter::moved(const Operation& op) const {
       return here(fmt::format(
           "scatter_rows({}, {}, {}, has_{}.elements(), {}.side(0), chorale::product({}.own(), 1))", to, from,
           places_.first_of(op.operands[1]), op.operands[1], has, has));
+    case Kind::PutRows:
+      return (op.updates.empty() ? here(fmt::format("copy({}, {}, {}.elements())", to, from, has)) : "") +
+             here(fmt::format(
+                 "put_rows({}, {}, {}, has_{}.elements(), {}.side(0), chorale::product({}.own(), 1))", to,
+                 places_.first_of(op.operands[1]), places_.first_of(op.operands[2]), op.operands[2], has,
+                 has));
     default:
       return here(fmt::format("copy({}, {}, {}.elements())", to, from, has));
   }

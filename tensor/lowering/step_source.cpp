@@ -315,7 +315,7 @@ std::string StepPrinter::convolution_sides(const Operation& op) const {
 std::string StepPrinter::call(const Operation& op) const {
   if (op.kind == Kind::ReduceAlong) return reduction(op);
   if (goes_along(op.kind)) return along(op);
-  if (op.kind >= Kind::Transpose && op.kind <= Kind::ScatterRows) return moved(op);
+  if (op.kind >= Kind::Transpose && op.kind <= Kind::PutRows) return moved(op);
   if (op.kind == Kind::MatMul)
     return fmt::format("    device_.matrix_products({}, {});\n", factors_of(op), shares_of(op));
   return fmt::format("    if (has_{}.elements() > 0) device_.convolution({}, {});\n", op.name, factors_of(op),

@@ -240,6 +240,14 @@ class Checks {
         for (std::size_t d = 0; d < numbers.size(); ++d) equal(op, numbers[d], from[d]);
         break;
       }
+      // A row for each number, of the tensor's length.
+      case Kind::PutRows: {
+        const TensorShape &of = type_of(op, 0).shape, &rows = type_of(op, 1).shape,
+                          &numbers = type_of(op, 2).shape;
+        for (std::size_t d = 0; d < rows.size(); ++d)
+          equal(op, rows[d], d < numbers.size() ? numbers[d] : of[d - numbers.size() + 1]);
+        break;
+      }
       case Kind::AllToAll:
         divisible(op, op.type.shape[0], places_.scope_ranks(places_.moved(op)), "");
         break;

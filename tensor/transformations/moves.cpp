@@ -145,7 +145,7 @@ class MoveSearch {
       const auto depends = [&](const std::string& operand) { return made.contains(operand); };
       if (std::ranges::none_of(operation.operands, depends)) continue;
       if (is_product(operation.kind) ||
-          (operation.kind >= Kind::ReduceAlong && operation.kind <= Kind::ScatterRows))
+          (operation.kind >= Kind::ReduceAlong && operation.kind <= Kind::PutRows))
         return true;
       for (const std::string& operand : operation.operands)
         if (!depends(operand) &&

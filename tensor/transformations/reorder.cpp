@@ -76,9 +76,7 @@ class Reordering {
       return InputError(
           where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
           "Pointwise, ReduceTensor, ReduceAlong, ScanAlong, TopK, TakeAlong, MatMul, Convolution, Send, and "
-          "what moves elements but "
-          "ScatterRows "
-          "can be sliced");
+          "what moves elements but ScatterRows and PutRows can be sliced");
     if (!old.overlap.empty())
       return InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
                         "overlap comes after this");

@@ -165,8 +165,11 @@ class WorkCount {
         elements_read = std::max(elements_read, elements_of_operand(operation, k, rank));
       }
       if (is_kept(unit, operation)) {
-        const std::int64_t bytes = held_elements(workload_, operation.type, rank) *
-                                   static_cast<std::int64_t>(size_of(operation.type.element));
+        // Rows in place leave the others alone.
+        const TensorType& put =
+            is_put_in_place(operation) ? named_.at(operation.operands[1])->type : operation.type;
+        const std::int64_t bytes =
+            held_elements(workload_, put, rank) * static_cast<std::int64_t>(size_of(operation.type.element));
         work.written += bytes;
         work.handed_over = std::max(work.handed_over, bytes);
       }
@@ -181,6 +184,7 @@ class WorkCount {
   // of both factors, but for batches.
   std::int64_t elements_of_operand(const Operation& operation, std::size_t k, int rank) const {
     const TensorType& type = named_.at(operation.operands[k])->type;
+    if (k == 0 && is_put_in_place(operation)) return 0;
     if (operation.kind == Kind::Send)
       return sends(workload_, operation, rank) ? held_elements(workload_, type, rank) : 0;
     if (reads_own_parts(operation.kind)) return held_elements(workload_, type, rank);

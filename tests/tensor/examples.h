@@ -37,6 +37,7 @@ inline std::map<std::string, Workload> small_examples() {
           {"swiglu", example("swiglu", {{"B", 2}, {"S", 3}, {"H", 4}, {"F", 9}})},
           {"sequence_parallel", example("sequence_parallel", {{"B", 2}, {"S", 5}, {"H", 3}})},
           {"moe_top2", example("moe_top2", {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 4}, {"C", 11}})},
+          {"kv_cache", example("kv_cache", {{"B", 1}, {"h", 4}, {"D", 2}, {"R", 7}, {"T", 4}})},
           {"ring_attention", example("ring_attention", {{"S", 3}, {"h", 2}, {"D", 3}})},
           {"rms_norm", example("rms_norm", layer)},
           {"rms_norm_fp8", example("rms_norm_fp8", layer)},

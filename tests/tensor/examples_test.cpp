@@ -18,6 +18,7 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
                                                       {"mlp", "fp16[B, S, H] Replicated"},
                                                       {"pipeline", "fp16[B, S, H] Replicated GROUP"},
                                                       {"rms_norm", "bf16[B, S, H] Replicated"},
+                                                      {"kv_cache", "fp16[B, h, 1, D] Sliced(1)"},
                                                       {"ring_attention", "fp32[h, S, D] Local"},
                                                       {"rms_norm_fp8", "e4m3[B, S, H] Replicated"},
                                                       {"attention", "fp16[B, S, D*h] Replicated"},

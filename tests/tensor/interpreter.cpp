@@ -121,6 +121,7 @@ class WorkloadMachine {
     int value = 0, rank = 0;
     std::int64_t element = 0;
     double number = 0;
+    bool stays = false;  // a row that is not put: nothing is moved
   };
 
   [[noreturn]] void fail(const Read& read, const std::string& why) const {
@@ -306,7 +307,9 @@ class WorkloadMachine {
       is_late_ = true;
       return 0;
     }
-    if (!is_constant(value.op->kind)) touch(units_[values_[reader].unit].reads, value.memory, rank, place);
+    stays_ = is_put_in_place(*values_[reader].op) && v == values_[reader].operands[0];
+    if (!is_constant(value.op->kind) && !stays_)
+      touch(units_[values_[reader].unit].reads, value.memory, rank, place);
     return memory.contents[rank][place];
   }
 
@@ -399,6 +402,7 @@ class WorkloadMachine {
     Register& mine = register_of(v, element);
     if (has_register && mine.full && mine.element == element) return true;  // of the row
     reader_ = v;
+    stays_ = false;
     const double number = rounded(
         value.op->type.element, made_element(workload_, {value.op, &value.sides, value.types, rank, element},
                                              seed_, operand_, rank_sum_));
@@ -408,7 +412,8 @@ class WorkloadMachine {
       writes_.push_back({.value = v, .rank = rank, .element = element, .number = number});
     else if (value.kept)
       for (int receiver : to)
-        writes_.push_back({.value = v, .rank = receiver, .element = element, .number = number});
+        writes_.push_back(
+            {.value = v, .rank = receiver, .element = element, .number = number, .stays = stays_});
     return true;
   }
 
@@ -421,7 +426,7 @@ class WorkloadMachine {
     Memory& memory = memories_[value.memory];
     memory.contents[write.rank][place] = write.number;
     memory.written[write.rank][place] = value.written;
-    touch(unit.writes, value.memory, write.rank, place);
+    if (!write.stays) touch(unit.writes, value.memory, write.rank, place);
   }
 
   // Reductions to a scalar end when all elements of the rank are done.
@@ -477,7 +482,7 @@ class WorkloadMachine {
   int rank_ = 0;
   std::vector<std::vector<Register>> registers_ = {};  // by value, and element of the row
   std::vector<Write> writes_ = {};
-  bool is_late_ = false;
+  bool is_late_ = false, stays_ = false;
   Read late_ = {};  // what is not there yet
   // Of reductions to a scalar, by rank and element.
   std::map<int, std::vector<std::map<std::int64_t, double>>> summands_ = {};

@@ -227,7 +227,7 @@ TEST(Invalid, Programs) {
        "groups have to be the same"},
       {"x = Update(s, Slice(p, 0))\nreturn x",
        "w:16:5: x: Slice cannot store its result in a tensor that is there; update by a pointwise operation, "
-       "AllReduce, AllGather, Broadcast or Send"},
+       "AllReduce, AllGather, Broadcast or Send, or rows of the tensor by PutRows"},
       {"x = AllReduce(\"+\", g)\nx = p + 1\nreturn x",
        "w:17:1: 'x' is there already, from w:16:5; give the result a name of its own"},
       {"p = AllReduce(\"+\", g)\nreturn p",

@@ -469,6 +469,17 @@ double gathered_row(const MadeElement& made, const OperandReader& read) {
   return read(0, made.rank, static_cast<std::int64_t>(number) * length + made.element % length);
 }
 
+// The last of the new rows that has the number, or the old one.
+double put_row(const MadeElement& made, const OperandReader& read) {
+  std::int64_t length = 1, k = 1;
+  for (std::size_t d = 1; d < made.sides->size(); ++d) length *= (*made.sides)[d];
+  for (const std::int64_t side : made.operands[2].sides) k *= side;
+  while (k-- > 0)
+    if (read(2, made.rank, k) == static_cast<double>(made.element / length))
+      return read(1, made.rank, k * length + made.element % length);
+  return read(0, made.rank, made.element);
+}
+
 // In the order of the rows that the rank has, rounded each time.
 double scattered_rows(const Workload& workload, const MadeElement& made, const OperandReader& read) {
   const ElementType type = made.op->type.element;
@@ -531,6 +542,8 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
       return moved(made, read);
     case OperationKind::GatherRows:
       return gathered_row(made, read);
+    case OperationKind::PutRows:
+      return put_row(made, read);
     case OperationKind::ScatterRows:
       return scattered_rows(workload, made, read);
     case OperationKind::ReduceAlong:

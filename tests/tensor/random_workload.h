@@ -113,7 +113,7 @@ class RandomWorkload {
     if (!type) return {};
     op.type = *type;
     if (elements(op.type) > 512) return {};
-    if (!is_given(op.kind) && dice_.one_in(12)) let_update(op);
+    if (!is_given(op.kind) && (op.kind == OperationKind::PutRows || dice_.one_in(12))) let_update(op);
     workload_.operations.push_back(op);
     return op.name;
   }
@@ -121,6 +121,10 @@ class RandomWorkload {
   // In the memory of an input that is like it.
   void let_update(Operation& op) {
     using enum OperationKind;
+    if (op.kind == PutRows && operation(workload_, op.operands[0]).kind == Input) {
+      op.updates = op.operands[0];
+      if (!is_put_in_place(op)) op.updates.clear();
+    }
     if (op.kind != Pointwise && op.kind != AllGather && op.kind != AllReduce && op.kind != Broadcast &&
         (op.kind != Send || op.around))
       return;
@@ -407,6 +411,7 @@ class RandomWorkload {
                              : add({.kind = OperationKind::Concat, .operands = {x, other, x}, .dims = {dim}});
       }
       default: {
+        if (dice_.one_in(3)) return with_rows(x);
         const bool gathers = dice_.one_in(2);
         const TensorShape numbers = gathers ? TensorShape{side()} : TensorShape{shape[0]};
         const Name whole = add_input(numbers, ElementType::Int32,
@@ -420,6 +425,30 @@ class RandomWorkload {
       }
     }
   }
+
+  // With other rows, in a memory of its own, or where an input lies; and rows of numbers alone.
+  Name with_rows(const Name& x) {
+    const TensorType type = type_of(x);
+    const Name of = dice_.one_in(2) ? x : add_input(type),
+               numbers = add_input({side()}, ElementType::Int32, kReplicated);
+    if (of.empty() || numbers.empty()) return {};
+    TensorShape shape = type.shape;
+    shape[0] = type_of(numbers).shape[0];
+    Name rows;
+    if (dice_.one_in(2)) {
+      const Expression value =
+          dice_.one_in(2) ? number(0.25) : index_of(dice_.below(static_cast<int>(shape.size())));
+      rows = add({.kind = OperationKind::Pointwise,
+                  .type = {.element = type.element},
+                  .expression = value,
+                  .casts = true,
+                  .shape = shape});
+    } else {
+      rows = add_input(shape, type.element, type.layout);
+    }
+    return rows.empty() ? Name{} : add({.kind = OperationKind::PutRows, .operands = {of, rows, numbers}});
+  }
+  static Expression index_of(int dim) { return {{.op = ExpressionOperator::Index, .operand = dim}}; }
 
   // Two, as LAMB has two norms.
   void scalar_sums(const Name& x) {

@@ -187,6 +187,12 @@ Workload random_workload(Random& random) {
   keep({.kind = Kind::TopK, .name = "top", .operands = {"whole"}, .dims = {below(random, 3)}, .shape = {{}}});
   keep({.kind = Kind::TakeAlong, .name = "took", .operands = {"whole", "top"}, .dims = {0}});
   keep({.kind = Kind::ScatterRows, .name = "added", .operands = {"picked", "numbers"}, .shape = {n}});
+  keep({.kind = Kind::PutRows, .name = "put", .operands = {"whole", "picked", "numbers"}});
+  keep({.kind = Kind::Pointwise,
+        .name = "expanded",
+        .operands = {"numbers"},
+        .expression = {{.op = ExpressionOperator::Operand}},
+        .shape = {{.factor = 3, .value = 3}, n}});
   TensorType counts = input(ElementType::Int32, {{.factor = 6, .value = 6}}),
              rows = input(ElementType::Float32, {n, n});
   counts.layout.kind = rows.layout.kind = LayoutKind::Local;

@@ -119,6 +119,8 @@ const std::string kFuseNorm8 =
 const std::vector<std::map<std::string, std::int64_t>> kBlocks = {
     {{"S", 3}, {"h", 2}, {"D", 3}},  // ring_attention
     {{"S", 1}, {"h", 4}, {"D", 2}}};
+const std::vector<std::map<std::string, std::int64_t>> kCaches = {
+    {{"B", 2}, {"h", 4}, {"D", 3}, {"R", 9}, {"T", 5}}, {{"B", 3}, {"h", 2}, {"D", 1}, {"R", 1}, {"T", 1}}};
 const std::string kFuseRing =
     "fuse(a; s0, m0, p0, l0); fuse(b; s1, m1_1); fuse(c; p1, l1_1)";  // ring_attention
 const std::string kRingBeside =
@@ -183,6 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Blocks in transit while others are computed with.
         Case{"ring_attention", kRingBeside, Carrier::Threads, 4, 1, 1e-5, kBlocks},
         Case{"ring_attention", kRingBeside, Carrier::Cuda, 4, 1, 1e-5, {kBlocks[0]}},
+        Case{"kv_cache", "", Carrier::Threads, 2, 1, 1e-2, kCaches},
         Case{"attention", kFuseAttention, Carrier::Threads, 2, 1, 1e-2, kHeads},
         Case{"attention", kFuseAttention, Carrier::Nccl, 2, 1, 1e-2, kHeads},
         Case{"swiglu",
