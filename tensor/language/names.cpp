@@ -21,7 +21,8 @@ std::span<const std::string_view> reserved_words() {
       "Exp",         "Log",        "Tanh",          "ReLU",        "Abs",         "Pow",          "Index",
       "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",     "LayerNorm",   "Transpose",    "Reshape",
       "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV",   "e4m3",         "e5m2",
-      "EACH",        "ACROSS",     "ScanAlong",     "TopK",        "TakeAlong",   "Expand",       "PutRows"};
+      "EACH",        "ACROSS",     "ScanAlong",     "TopK",        "TakeAlong",   "loop",         "RANKS",
+      "Expand",      "PutRows"};
   return kWords;
 }
 

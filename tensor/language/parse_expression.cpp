@@ -22,6 +22,8 @@ using Op = ExpressionOperator;
 Term WorkloadParser::name() {
   const Token token = take();
   const std::optional<OperationKind> constant = meaning(kConstantWords, token.text);
+  if (const std::optional<std::int64_t> number = number_named(token.text); number && !constant)
+    return number_term(static_cast<double>(*number));
   if (constant) return in_operator_ ? operand_term(std::string(token.text)) : draft_.constant(*constant);
   const bool is_size = std::ranges::find(draft_.workload.sizes, token.text, &WorkloadSize::name) !=
                        draft_.workload.sizes.end();
@@ -35,7 +37,8 @@ Term WorkloadParser::name() {
 }
 
 std::string WorkloadParser::operand(const Token& token) const {
-  const std::string name(token.text);
+  const auto called = called_.find(std::string(token.text));
+  const std::string name = called == called_.end() ? std::string(token.text) : called->second;
   if (find(draft_.workload, name) != nullptr) return name;
   std::vector<std::string> known;
   for (const Operation& each : draft_.workload.operations) known.push_back(each.name);
@@ -230,10 +233,7 @@ void WorkloadParser::read(ArgumentKind argument, Operation& operation, const Tok
       operation.shape = shape();
       break;
     case ArgumentKind::Begin:  // the one length that may be 0
-      if (now().kind == Token::Kind::Number && now().whole == 0)
-        operation.shape.push_back({.factor = take().whole, .value = 0});
-      else
-        operation.shape.push_back(product());
+      operation.shape.push_back(product(true));
       break;
     case ArgumentKind::Length:
       operation.shape.push_back(product());

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <span>
 
 #include "ir/error.h"
@@ -235,6 +236,7 @@ Workload WorkloadParser::parse() {
   while (!is_at("return") && !is_at_end()) statement();
   if (takes("return")) outputs();
   if (!is_at_end()) fail("the end of the text after what is returned");
+  drop_unread();
   for (const auto& [name, value] : settings_.sizes)
     if (std::ranges::find(draft_.workload.sizes, name, &WorkloadSize::name) == draft_.workload.sizes.end())
       throw InputError(file_, fmt::format("there is no size '{}' that could be {}", name, value),
@@ -315,7 +317,7 @@ void WorkloadParser::size() {
   expect("=", "and a number");
   if (draft_.workload.sizes.size() >= kMostSizes)
     fail_at(token, "one size too many", fmt::format("{} are the most", kMostSizes));
-  WorkloadSize size{.name = name, .value = product().value};
+  WorkloadSize size{.name = name, .value = product().value, .fixed = takes("fixed")};
   if (const auto given = settings_.sizes.find(name); given != settings_.sizes.end())
     size.value = given->second;
   if (size.value < 1 || size.value > kMostElements)
@@ -326,22 +328,25 @@ void WorkloadParser::size() {
 
 // 4*H*S/2: the factor 4, the sizes H and S, the divisor 2, and the value of all of it, in normal form (sizes
 // sorted, lowest terms).
-Extent WorkloadParser::product() {
+Extent WorkloadParser::product(bool may_be_zero) {
   Extent extent;
   const Token first = now();
   do {
     const Token token = now();
+    const std::optional<std::int64_t> number = number_named(token.text);
     std::int64_t value = 0;
-    if (token.kind == Token::Kind::Name) {
+    if (token.kind == Token::Kind::Name && !number) {
       value = size_value(take());
       extent.sizes.emplace_back(token.text);
     } else {
-      value = power();
+      value = number ? (take(), *number) : power(may_be_zero ? 0 : 1);
       extent.factor = multiplied(token, extent.factor, value);
     }
     extent.value = multiplied(token, extent.value, value);
     while (takes("/")) extent.divisor = multiplied(now(), extent.divisor, power());
   } while (takes("*"));
+  if (extent.value == 0 && may_be_zero) return {.factor = 0, .value = 0};
+  if (extent.value == 0) fail_at(first, "a side of 0", "sides are at least 1");
   if (extent.value % extent.divisor != 0)
     fail_at(first, fmt::format("{} is not a multiple of {}", extent.value, extent.divisor),
             "sides are integers: give sizes that can be divided so");
@@ -353,9 +358,9 @@ Extent WorkloadParser::product() {
 }
 
 // 2^20. Multiplied step by step, so that the product stops at the limit and does not wrap.
-std::int64_t WorkloadParser::power() {
+std::int64_t WorkloadParser::power(std::int64_t least) {
   const Token token = now();
-  const std::int64_t base = whole("a number or a size", 1, kMostWhole);
+  const std::int64_t base = whole("a number or a size", least, kMostWhole);
   if (!takes("^")) return base;
   std::int64_t result = 1;
   for (std::int64_t left = whole("the exponent", 0, 62); left > 0; --left)
@@ -364,9 +369,16 @@ std::int64_t WorkloadParser::power() {
 }
 
 std::int64_t WorkloadParser::multiplied(const Token& token, std::int64_t a, std::int64_t b) const {
-  if (a < 1 || b < 1 || a > kMostWhole / b)
+  if (b > 0 && a > kMostWhole / b)
     fail_at(token, "the product is too large", fmt::format("{} is the most", kMostWhole));
   return a * b;
+}
+
+std::optional<std::int64_t> WorkloadParser::number_named(std::string_view name) const {
+  if (name == "RANKS") return draft_.workload.ranks;
+  if (name == "WORLD") return std::int64_t{draft_.workload.ranks} * draft_.workload.groups;
+  const auto loop = std::ranges::find(loops_, name, &Loop::name);
+  return loop == loops_.end() ? std::nullopt : std::optional(loop->at);
 }
 
 std::int64_t WorkloadParser::size_value(const Token& token) const {
@@ -468,7 +480,93 @@ void WorkloadParser::statement() {
   if (is_at("op")) return operator_definition();
   if (is_at("Tensor") || is_at("Scalar")) return declaration();
   if (is_at("kernel") || is_at("overlap")) return block();
+  if (is_at("loop")) return loop();
   assignment();
+}
+
+// Statements of a loop are read again for each number that it counts, as if the text had them once more. What
+// a name is given in the last iteration of all loops keeps it; before, it is x_0, x_1, .., by the numbers.
+// So what a program returns is called the same, whatever the number of iterations, as a rule that of ranks.
+void WorkloadParser::loop() {
+  take();
+  const Token token = now();
+  Loop loop{.name = new_name("what the loop counts")};
+  if (find(draft_.workload, loop.name) != nullptr || number_named(loop.name))
+    fail_at(token, fmt::format("'{}' is there already", loop.name), "count by another name");
+  expect("=", "and the first number");
+  loop.at = bound();
+  expect("..", "and the last number");
+  loop.last = bound();
+  if (loop.at < 0) fail_at(token, fmt::format("{} is {} first", loop.name, loop.at), "count from 0 or more");
+  const std::map<std::string, std::string> before = called_;
+  std::vector<std::string> carried;
+  while (takes(",")) {
+    const Token carries = now();
+    carried.push_back(private_name("what the loop carries"));
+    if (find(draft_.workload, carried.back()) != nullptr)
+      fail_at(carries, fmt::format("'{}' is there already", carried.back()),
+              "carry it by a name that the loop alone gives");
+    expect("=", "and what it is before the first iteration");
+    called_[carried.back()] = operand(take());
+  }
+  expect("{", "and statements");
+  const std::size_t begin = at_, first = draft_.workload.operations.size();
+  loops_.push_back(loop);
+  for (; loops_.back().at <= loop.last; ++loops_.back().at) iterate(begin);
+  loops_.pop_back();
+  if (at_ == begin)  // no iteration
+    for (int open = 1; open > 0 && !is_at_end(); take()) open += is_at("{") - is_at("}");
+  // Of an outer loop the next iteration, and the text behind the outermost, see what was carried.
+  std::map<std::string, std::string> after = before;
+  for (const std::string& name : carried) {
+    after.erase(name);
+    if (const auto meant = called_.find(name); meant != called_.end()) after.insert(*meant);
+  }
+  called_ = std::move(after);
+  if (!loops_.empty()) return;
+  for (const auto& [name, meant] : called_) add(pointwise(name, operand_term(meant)), token);
+  called_.clear();
+  unrolled_.emplace_back(first, draft_.workload.operations.size());
+}
+
+// Sizes that a loop goes by are fixed: a program that is emitted has its iterations.
+std::int64_t WorkloadParser::bound() {
+  const Extent extent = product(true);
+  for (WorkloadSize& size : draft_.workload.sizes)
+    size.fixed = size.fixed || std::ranges::count(extent.sizes, size.name) > 0;
+  if (takes("+")) return extent.value + whole("a number", 0, kMostWhole);
+  return takes("-") ? extent.value - whole("a number", 0, kMostWhole) : extent.value;
+}
+
+void WorkloadParser::iterate(std::size_t begin) {
+  if (++iterations_ > kMostOperations)
+    fail("'}'", fmt::format("{} iterations are the most", kMostOperations));
+  at_ = begin;
+  while (!takes("}")) {
+    if (is_at_end()) fail("'}' after the statements of the loop");
+    is_at("loop") ? loop() : assignment();
+  }
+}
+
+std::string WorkloadParser::unrolled(const std::string& name) {
+  if (std::ranges::all_of(loops_, [](const Loop& each) { return each.at == each.last; })) return name;
+  std::string result = name;
+  for (const Loop& each : loops_) result += fmt::format("_{}", each.at);
+  return draft_.taken.insert(result).second ? result : draft_.fresh(result);
+}
+
+// A loop may begin what only another iteration would read (a last Send): nothing is done for that.
+void WorkloadParser::drop_unread() {
+  std::vector<Operation>& all = draft_.workload.operations;
+  for (const auto& [first, end] : unrolled_ | std::views::reverse)
+    for (std::size_t i = end; i-- > first;) {
+      const auto reads = [&](const Operation& by) {
+        return std::ranges::count(by.operands, all[i].name) > 0;
+      };
+      if (all[i].updates.empty() && std::ranges::count(draft_.workload.outputs, all[i].name) == 0 &&
+          std::ranges::none_of(all, reads))
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    }
 }
 
 // kernel NAME { ... } and overlap NAME { ... }. An overlap may hold kernels; nothing else nests.
@@ -492,23 +590,29 @@ void WorkloadParser::block() {
 // operation is made, and calls inside of it keep their temporary names.
 void WorkloadParser::assignment() {
   if (now().kind != Token::Kind::Name || is_reserved(now().text))
-    fail(draft_.kernel.empty() && draft_.overlap.empty() ? "a statement: a declaration, or NAME = ..."
-                                                         : "an operation, NAME = ..., or '}'");
+    fail(draft_.kernel.empty() && draft_.overlap.empty() && loops_.empty()
+             ? "a statement: a declaration, or NAME = ..."
+             : "an operation, NAME = ..., or '}'");
   const Token token = now();
-  name_ = private_name("the result");
-  expect("=", fmt::format("after '{}'", name_));
+  const std::string said = private_name("the result");
+  name_ = unrolled(said);
+  expect("=", fmt::format("after '{}'", said));
   if (find(draft_.workload, name_) != nullptr)
     fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
             "give the result a name of its own");
   draft_.places[name_] = place(file_, token);
   // Errors of what the statement is made of name the statement.
-  draft_.statement = name_;
+  draft_.statement = said;
   const Value value = expression();
+  draft_.statement.clear();
   if (value.made)
     rename_last();
+  else if (!loops_.empty() && value.term.expression.size() == 1 && value.term.operands.size() == 1)
+    name_ = value.term.operands[0];  // another name of it
   else
-    add(pointwise(name_, value.term), token);
-  draft_.statement.clear();
+    draft_.statement = said, add(pointwise(name_, value.term), token), draft_.statement.clear();
+  called_.erase(said);
+  if (name_ != said) called_[said] = name_;
 }
 
 // The operation was added under a temporary name, before it was known that it is all of the statement.

@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/expression_text.h"
@@ -103,8 +105,10 @@ class WorkloadParser : ExpressionReader {
   void sizes();
   void size();
   // factor {"*" factor | "/" power}; a factor is a number, a power of one, or a size.
-  Extent product();
-  std::int64_t power();
+  Extent product(bool may_be_zero = false);
+  std::int64_t power(std::int64_t least = 1);
+  // Of WORLD, RANKS and what loops count; none: it is no number.
+  std::optional<std::int64_t> number_named(std::string_view name) const;
   std::int64_t multiplied(const Token& token, std::int64_t a, std::int64_t b) const;
   std::int64_t size_value(const Token& token) const;
   // Tensor NAME(element, [sides], layout) and Scalar NAME(element) or (element, layout)
@@ -121,6 +125,12 @@ class WorkloadParser : ExpressionReader {
   // NAME = expression
   void assignment();
   void rename_last();
+  // loop NAME = bound .. bound {"," NAME = NAME} { assignments and loops }
+  void loop();
+  std::int64_t bound();  // product [("+" | "-") number]
+  void iterate(std::size_t begin);
+  std::string unrolled(const std::string& name);
+  void drop_unread();
   void outputs();
   // op NAME(parameters) = expression
   void operator_definition();
@@ -155,6 +165,14 @@ class WorkloadParser : ExpressionReader {
   std::string name_ = {};  // of the statement
   std::vector<Operator> operators_ = {};
   std::vector<std::string> parameters_ = {};  // of the operator that is defined
+  struct Loop {
+    std::string name = {};
+    std::int64_t at = 0, last = 0;
+  };
+  std::vector<Loop> loops_ = {};                    // that are open, the outermost first
+  std::map<std::string, std::string> called_ = {};  // what names in loops mean, where another operation
+  std::size_t iterations_ = 0;                      // of all loops
+  std::vector<std::pair<std::size_t, std::size_t>> unrolled_ = {};  // operations that the outermost made
   bool in_operator_ = false;
   int streams_ = 0;               // of the operator that is defined
   std::int64_t next_stream_ = 0;  // of random numbers

@@ -44,7 +44,7 @@ std::string to_text(const Workload& workload) {
   std::string text =
       fmt::format("workload {}\nranks {}\ngroups {}\n", workload.name, workload.ranks, workload.groups);
   for (const WorkloadSize& size : workload.sizes)
-    text += fmt::format("size {} = {}\n", size.name, size.value);
+    text += fmt::format("size {} = {}{}\n", size.name, size.value, size.fixed ? " fixed" : "");
   std::string overlap, kernel;  // that are open
   const auto close = [&](std::string& open, const std::string& indent) {
     if (!open.empty()) text += indent + "}\n";

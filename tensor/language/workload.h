@@ -27,6 +27,7 @@ namespace chorale {
 struct WorkloadSize {
   std::string name = {};
   std::int64_t value = 1;
+  bool fixed = false;  // programs that are emitted have this value: a loop went by it
   bool operator==(const WorkloadSize&) const = default;
 };
 

@@ -149,9 +149,12 @@ std::string printed_declarations(const WorkloadPlaces& places) {
 class Checks {
  public:
   explicit Checks(const WorkloadPlaces& places) : places_(places) {
-    for (const WorkloadSize& size : places.workload().sizes)
-      require(fmt::format("s.{} >= 1", identifier(size.name)),
-              fmt::format("size {} must be at least 1", size.name));
+    for (const WorkloadSize& size : places.workload().sizes) {
+      const char* const is = size.fixed ? "==" : ">=";
+      const std::int64_t least = size.fixed ? size.value : 1;
+      require(fmt::format("s.{} {} {}", identifier(size.name), is, least),
+              fmt::format("size {} must be {}{}", size.name, size.fixed ? "" : "at least ", least));
+    }
     for (const Operation& op : places.workload().operations) {
       for (const TensorShape* shape : {&op.type.shape, &op.shape})
         for (const Extent& side : *shape) whole(side);
