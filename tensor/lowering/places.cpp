@@ -353,6 +353,7 @@ bool WorkloadPlaces::is_own_memory(const Operation& op) const {
 // Views lie in what they are of, updates in what they update.
 std::string WorkloadPlaces::home(const std::string& name) const {
   const Operation& op = operation(workload_, behind(name));
+  if (op.kind == Kind::Reshape && !is_stored(op.name)) return home(op.operands[0]);
   return op.updates.empty() ? op.name : op.updates;
 }
 bool WorkloadPlaces::is_scattered(const std::string& name) const {

@@ -187,6 +187,7 @@ std::string StepPrinter::moved(const Operation& op) const {
                  places_.first_of(op.operands[1]), places_.first_of(op.operands[2]), op.operands[2], has,
                  has));
     default:
+      if (!places_.is_stored(op.name)) return "";  // it is its operand
       return here(fmt::format("copy({}, {}, {}.elements())", to, from, has));
   }
 }

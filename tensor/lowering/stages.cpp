@@ -80,9 +80,12 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
   }
   // Slices first: what reads one that is a view reads what is behind it.
   for (int i = 0; i < static_cast<int>(all.size()); ++i)
-    if (all[i].kind == Kind::Slice) stored_[all[i].name] = !may_be_view(i);
+    if (all[i].kind == Kind::Slice)
+      stored_[all[i].name] = !may_be_view(i);
+    else if (all[i].kind == Kind::Reshape)
+      stored_[all[i].name] = !may_be_other_shape(i);
   for (const Operation& op : all) {
-    if (op.kind == Kind::Slice) continue;
+    if (op.kind == Kind::Slice || op.kind == Kind::Reshape) continue;
     const int stage = stage_of_[op.name];
     bool stored =
         is_given(op.kind) || !op.updates.empty() || std::ranges::count(workload.outputs, op.name) > 0;
@@ -154,6 +157,21 @@ bool Stages::may_be_view(int slice) const {
         return false;
   }
   return true;
+}
+
+// The same elements in the same order, so nothing is copied, unless something overwrites them.
+bool Stages::may_be_other_shape(int reshape) const {
+  const Operation& op = workload_.operations[reshape];
+  const auto has_memory = [&](const Operation& of) { return of.kind != Kind::Slice || stored_.at(of.name); };
+  const Operation* of = &operation(workload_, op.operands[0]);
+  while (of->kind == Kind::Reshape && !stored_.at(of->name)) of = &operation(workload_, of->operands[0]);
+  const std::string& home = of->updates.empty() ? of->name : of->updates;
+  const auto overwrites = [&](const Operation& by) { return by.updates == home && &by != of; };
+  const auto slices = [&](int reader) { return workload_.operations[reader].kind == Kind::Slice; };
+  return has_memory(*of) && !of->type.shape.empty() && op.updates.empty() &&
+         std::ranges::count(workload_.outputs, op.name) == 0 &&
+         std::ranges::none_of(workload_.operations, overwrites) &&
+         std::ranges::none_of(readers(op.name), slices);
 }
 
 // Joins the last stage if that is a loop of the same kernel and space, and makes no total that this operation

@@ -45,8 +45,8 @@ class Stages {
 
   const std::vector<Stage>& all() const { return stages_; }
   int stage_of(const std::string& name) const { return stage_of_.at(name); }  // -1: of inputs and constants
-  // Whether its result has memory. A result that only its own loop reads has none, nor has a slice that is
-  // read in its tensor's memory.
+  // Whether its result has memory. A result that only its own loop reads has none, nor has a slice, or a
+  // Reshape, that is read in its tensor's memory.
   bool is_stored(const std::string& name) const { return stored_.at(name); }
   // The tensor that a name means: a slice that has no memory is its operand.
   std::string behind(const std::string& name) const;
@@ -63,6 +63,7 @@ class Stages {
   void add_one(int operation);
   void add_to_loop(int operation, const std::string& kernel);
   bool may_be_view(int slice) const;
+  bool may_be_other_shape(int reshape) const;
   bool depends(int operation, const std::vector<int>& on) const;
   int place_of(const std::string& name) const;  // in the list
   std::vector<int> readers(const std::string& name) const;

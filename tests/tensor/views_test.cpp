@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tensor/language/text.h"
+#include "tensor/lowering/workload_source.h"
 #include "tensor/transformations/transform.h"
 #include "tests/kit/refusal.h"
 #include "tests/tensor/interpreter.h"
@@ -114,6 +115,20 @@ return y, back
   EXPECT_EQ(run.state.tensors.at("y"), (RankValues{{4, 5, 0, 0}, {1, 7, 8, 9}, {2, 3, 6, 0}}));
   // What had no room is zero, and so is what was never there.
   EXPECT_EQ(run.state.tensors.at("back"), (RankValues{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
+}
+
+// Another shape is the same memory, but where that changes afterwards, or the caller is to have it.
+TEST(Views, OtherShapesCopyNothing) {
+  const auto copies = [](const std::string& statements) {
+    const Workload workload = parse_workload(
+        "workload w Tensor x(fp32, [2, 3], Replicated) Tensor m(fp32, [2, 3], Local) " + statements, "w");
+    const std::string text = to_workload_sources(workload, {}).or_throw()[0].text;
+    return text.find("device_.copy(") != text.npos;
+  };
+  EXPECT_FALSE(copies("y = MatMul(Reshape(Reshape(x, [6]), [3, 2]), x) return y"));
+  EXPECT_FALSE(copies("y = Reshape(m * 2, [6]) + 1 return y"));
+  EXPECT_TRUE(copies("y = Reshape(x, [6]) return y"));
+  EXPECT_TRUE(copies("r = Reshape(m, [6]) n = Update(m, m + 1) y = r + 1 return y"));
 }
 
 // Heads of attention: columns of slices become heads, and back.
