@@ -129,8 +129,8 @@ bool suits(const Generator& each, const Collective& collective, unsigned when, c
          (each.needs == Needs::Anything || collective.combining == (each.needs == Needs::Sums));
 }
 
-// What the generators of that time make, in their order, as `point_of` has it; the first that suits where each
-// rank does what others do.
+// What the generators of that time make, in their order, as `point_of` has it; the first that suits where
+// each rank does what others do.
 template <typename PointOf>
 std::vector<Point> made_by_generators(const Topology& topology, const Collective& collective, unsigned when,
                                       WorkBudget& effort, const GeneratorLimits& limits,

@@ -7,8 +7,8 @@
 // where trees are many and all links are full: mesh:16x16 1.27 of the bound, and 1.03 from here.
 //
 // What lost: matroid union (Roskind and Tarjan 1985), which is exact: on 31 random undirected machines it had
-// the same rounds at each of 16 chunk counts, in 25 times the time. And trees made low by annealing: 3 % fewer
-// rounds within as many steps, and nothing in time from 4 KiB to 64 MiB.
+// the same rounds at each of 16 chunk counts, in 25 times the time. And trees made low by annealing: 3 %
+// fewer rounds within as many steps, and nothing in time from 4 KiB to 64 MiB.
 #include "construct/exact/tree_union.h"
 
 #include <algorithm>
