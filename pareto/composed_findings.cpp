@@ -116,15 +116,6 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
   return all;
 }
 
-// No schedule of any chunk count has fewer rounds per chunk, as far as is known.
-double Findings::least_rate(const Parts& parts) const {
-  Result claimed;
-  claimed.collective.kind = empty_.collective.kind;
-  claimed.claims = parts.claims;
-  const Rate bound = chorale::rate_bound(claimed);
-  return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
-}
-
 // Compositions are made for costs that nothing dominates only, and large ones not for a trifle, since each
 // has to be made and verified; once the search is stopped, those alone that take no time, or one if there is
 // nothing else.
@@ -137,7 +128,8 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     const int rate = compare_rate(a.cost, b.cost);
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
-  const double bound = least_rate(parts);
+  const Rate least = rate_bound(empty_.collective.kind, parts.claims);
+  const double bound = static_cast<double>(least.rounds) / static_cast<double>(least.chunks);
   const bool is_late = this->is_late();
   // Of phases that better ones replaced, too: there may be no time for theirs.
   if (is_late)

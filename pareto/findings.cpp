@@ -198,9 +198,12 @@ int Findings::most_extra(CollectiveKind kind, int chunks) const {
 }
 
 Rate Findings::rate_bound(CollectiveKind kind) const {
-  Result claimed;
+  return rate_bound(kind, claims());
+}
+
+Rate Findings::rate_bound(CollectiveKind kind, std::vector<Claim> claims) {
+  Result claimed{.claims = std::move(claims)};
   claimed.collective.kind = kind;
-  claimed.claims = claims();
   return chorale::rate_bound(claimed);
 }
 

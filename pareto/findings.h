@@ -95,7 +95,7 @@ class Findings {
   bool is_late() const;  // the search is stopped
   Parts parts() const;
   void keep_phase(CollectiveKind, const SharedPoint&);
-  double least_rate(const Parts&) const;
+  static Rate rate_bound(CollectiveKind, std::vector<Claim>);
   ParetoSet merged(const Parts&, std::vector<SharedPoint>* beaten) const;
   void add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
                          std::vector<SharedPoint>& beaten) const;

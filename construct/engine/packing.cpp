@@ -34,6 +34,21 @@ bool is_path(const ChunkClass& chunks) {
   return chunks.post.size() == 1;
 }
 
+// A link of price 0 would be taken for nothing, so the least price is above it.
+void jitter(std::vector<double>& prices, std::mt19937& random) {
+  for (double& price : prices)
+    price = price * (1 + kJitter * (static_cast<double>(random()) / 4294967296.0)) + 1e-12;
+}
+
+// Of the fullest bin.
+template <typename Loads>
+double fullest_of(const Network& network, const Loads& load) {
+  double most = 0;
+  for (int b = 0; b < network.bins(); ++b)
+    most = std::max(most, static_cast<double>(load[b]) / network.capacity(b));
+  return most;
+}
+
 }  // namespace
 
 // order_ lists runs of blocks. Paths of copies from the same ranks are one run, since one search serves all
@@ -64,9 +79,7 @@ int FractionalPacking::blocks_of_class(const std::vector<ChunkClass>& classes) {
 }
 
 double FractionalPacking::fullest() const {
-  double most = 0;
-  for (int b = 0; b < network_.bins(); ++b) most = std::max(most, load_[b] / network_.capacity(b));
-  return most;
+  return fullest_of(network_, load_);
 }
 
 // Capacities times prices add up to 1. So prices are a dual solution: no packing has fewer rounds than the
@@ -85,16 +98,11 @@ std::vector<double> FractionalPacking::bin_prices() const {
   return prices;
 }
 
-// A link of price 0 would be taken for nothing, so the least price is above it.
 void FractionalPacking::reprice(double& mean) {
   set_prices(bin_prices_);
   network_.price_links(bin_prices_, prices_);
-  mean = 0;
-  for (double& price : prices_) {
-    price = price * (1 + kJitter * (static_cast<double>(random_()) / 4294967296.0)) + 1e-12;
-    mean += price;
-  }
-  mean /= static_cast<double>(prices_.size());
+  jitter(prices_, random_);
+  mean = std::accumulate(prices_.begin(), prices_.end(), 0.0) / static_cast<double>(prices_.size());
 }
 
 void FractionalPacking::add(const ChunkTree& tree, double chunks) {
@@ -240,12 +248,6 @@ constexpr double kHistoryOfBin = 0.1, kHistoryOfExcess = 3;
 constexpr double kLeastHop = 0.3;
 constexpr double kMostOfMean = 5e5;  // what a price counts for the mean that a hop's price is measured by
 
-// Of equal prices the first link would win always.
-void jitter(std::vector<double>& prices, std::mt19937& random) {
-  for (double& price : prices)
-    price = price * (1 + 0.002 * (static_cast<double>(random()) / 4294967296.0)) + 1e-12;
-}
-
 double mean_of(const std::vector<double>& prices) {
   double sum = 0;
   for (const double price : prices) sum += std::min(price, kMostOfMean);
@@ -260,10 +262,7 @@ long long needed_rounds(const Network& network, const ChunkPacking& packing) {
     for (const ChunkTree& tree : trees)
       for (const LinkId l : tree.links)
         for (const int b : network.bins_of(l)) ++load[b];
-  double most = 0;
-  for (int b = 0; b < network.bins(); ++b)
-    most = std::max(most, std::ceil(static_cast<double>(load[b]) / network.capacity(b)));
-  return static_cast<long long>(most);
+  return static_cast<long long>(std::ceil(fullest_of(network, load)));
 }
 
 Rounding::Rounding(const Network& network, const std::vector<ChunkClass>& classes, bool sum)
@@ -275,10 +274,7 @@ void Rounding::load(const ChunkTree& tree, int by) {
 }
 
 long long Rounding::rounds() const {
-  double most = 0;
-  for (int b = 0; b < network_.bins(); ++b)
-    most = std::max(most, std::ceil(static_cast<double>(load_[b]) / network_.capacity(b)));
-  return static_cast<long long>(most);
+  return static_cast<long long>(std::ceil(fullest_of(network_, load_)));
 }
 
 // Of some trees, drawn by their shares, the one that keeps loads most even: `off` has, by bin, what the class
