@@ -28,6 +28,7 @@
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "jobs/optimize.h"
+#include "jobs/ready_after.h"
 
 namespace chorale {
 
@@ -38,6 +39,7 @@ struct OptimizeCommand {
   // Of each collective; -1: until the search ends by itself, or by kUsualEffort or kLongestOptimize.
   std::chrono::milliseconds search_time{-1};
   std::string directory = {};  // where to write the result, the page and a program, if anywhere
+  std::string ready = {};      // a library built with failures, for programs that switch
   std::optional<Target> target = Target::Mpi;  // none: the preload library
   std::string json = {}, svg = {};
 };
@@ -278,7 +280,11 @@ class Work : public std::enable_shared_from_this<Work> {
       const std::string folder =
           command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
       const bool programs = supervisor_.stopped() == Stopped::No || sends_of(answer) <= kMaxSendsInHaste;
-      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt, supervisor_.stop());
+      ReadyAfter after;
+      if (!command_.ready.empty())
+        after = ready_after(command_.ready, command_.question.machine, answer.result.collective, sizes_);
+      OptimizedFiles made =
+          files_of(answer, programs ? command_.target : std::nullopt, supervisor_.stop(), after.points);
       if (!programs) {
         outcome.notes.push_back("no programs were written in haste; 'chorale emit " + folder +
                                 "/result.json' writes them");
@@ -329,6 +335,7 @@ Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
 namespace {
 
 void destination(CLI::App* sub, OptimizeCommand& options) {
+  const Heading heading(sub, "What is written");
   directory_to_write(
       sub, "-o,--output", options.directory,
       "Write there the result, a page with the figure, and a program for all sizes, with a README");
@@ -340,6 +347,9 @@ void destination(CLI::App* sub, OptimizeCommand& options) {
   choice<std::optional<Target>>(sub, "--target", options.target, targets,
                                 "What the program is for, or preload: programs as they are, whose MPI "
                                 "collectives are replaced; tried where mpirun is (mpi)");
+  text(sub, "--ready", options.ready, "DB",
+       "Programs of targets mpi, nccl and cuda also have what this library, built with --failures 1, has for "
+       "the machine after each failure, and switch to it when one is named (docs/libraries.md)");
 }
 
 }  // namespace
@@ -391,6 +401,9 @@ void optimize_options(CLI::App& app, Invocation& parsed) {
         (!options->target || !driven_by_messages(*options->target)))
       throw InputError("--target", "its programs wait for steps, or are chosen by them (--time events)",
                        "use --target mpi, or --time steps");
+    if (!options->ready.empty() && (options->directory.empty() || !options->target ||
+                                    entry_of(*options->target).form != TargetForm::Program))
+      throw InputError("--ready", "is for programs that switch", "use -o with --target mpi, nccl or cuda");
     accept(parsed, options);
   });
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,7 @@
 #include "ir/links_alone.h"
 #include "ir/words.h"
 #include "jobs/library.h"
+#include "jobs/ready_after.h"
 #include "library/select.h"
 
 namespace chorale {
@@ -207,41 +209,6 @@ Result without_switches(Result result, Exported& exported) {
   return result;
 }
 
-// An answer that is for the machine after some failures, as it was found.
-struct AnswerAfter {
-  Result result = {};
-  std::vector<ReadyPoints::After> failures = {};
-};
-
-// Entries of "torus:2x4 without link 0-1" for asked.machine "torus:2x4", by the names that specifications
-// give them (jobs/library_spec.cpp); only the group "all" has any. Where several answers are for one
-// failure, the first is taken.
-std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
-                                       Exported& exported) {
-  std::vector<AnswerAfter> answers;
-  std::set<std::string> known;
-  const std::string before = asked.machine + " without ";
-  file.each([&](const StoredAnswer& stored) {
-    std::vector<const AnswerPlace*> places;
-    for (const AnswerPlace& place : stored.places)
-      if (place.machine.starts_with(before) && place.group == "all" && place.collective == asked.collective &&
-          place.root == asked.root && known.insert(place.machine.substr(before.size())).second)
-        places.push_back(&place);
-    if (places.empty()) return;
-    VerifiedAnswer taken = verified_answer(stored, name);
-    refuse_places(stored, taken.result, name);
-    exported.unchecked += taken.unchecked;
-    AnswerAfter answer{.result = by_links_alone(std::move(taken.result))};
-    for (const AnswerPlace* const place : places)
-      answer.failures.push_back({.failure = place->machine.substr(before.size()),
-                                 .ranks = ranks_at(stored, *place, answer.result.topology, name)});
-    // One program holds the plans for all failures, under the name of the whole machine.
-    answer.result.topology.name = asked.machine;
-    answers.push_back(std::move(answer));
-  });
-  return answers;
-}
-
 // Ranges of messages become bounds of blocks: a block is within `up_to` if its message is within the range.
 ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes) {
   ReadyPoints ready{.topology = &results.front().topology};
@@ -260,16 +227,11 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
                  const ExportQuestion& question, Exported& exported) {
   std::vector<ReadyPoints> ready = {ready_points(whole, question.bytes)};
   ready.front().after = {{}};
-  std::vector<AnswerAfter> after;
+  ReadyAfter after;
   if (question.place.group == "all" && question.place.members.empty())
-    after = answers_after(file, name, question.place, exported);
-  std::vector<std::vector<Result>> results;  // stay where they are
-  results.reserve(after.size());
-  for (AnswerAfter& each : after) {
-    results.push_back({std::move(each.result)});
-    ready.push_back(ready_points(results.back(), question.bytes));
-    ready.back().after = std::move(each.failures);
-  }
+    after = ready_after(file, name, question.place, question.bytes);
+  exported.unchecked += after.unchecked;
+  std::ranges::move(after.points, std::back_inserter(ready));
   add_files(
       try_compile(ready,
                   question.form == ExportForm::Cuda   ? Target::Cuda
@@ -281,6 +243,53 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
 }
 
 }  // namespace
+
+// By the names that specifications give them (jobs/library_spec.cpp); only the group "all" has any. Where
+// several answers are for one failure, the first is taken.
+ReadyAfter ready_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                       const std::vector<std::int64_t>& bytes) {
+  ReadyAfter ready;
+  std::set<std::string> known;
+  const std::string before = asked.machine + " without ";
+  file.each([&](const StoredAnswer& stored) {
+    std::vector<const AnswerPlace*> places;
+    for (const AnswerPlace& place : stored.places)
+      if (place.machine.starts_with(before) && place.group == "all" && place.collective == asked.collective &&
+          place.root == asked.root && known.insert(place.machine.substr(before.size())).second)
+        places.push_back(&place);
+    if (places.empty()) return;
+    VerifiedAnswer taken = verified_answer(stored, name);
+    refuse_places(stored, taken.result, name);
+    ready.unchecked += taken.unchecked;
+    ready.results.push_back({by_links_alone(std::move(taken.result))});
+    Topology& topology = ready.results.back().front().topology;
+    std::vector<ReadyPoints::After> failures;
+    for (const AnswerPlace* const place : places)
+      failures.push_back({.failure = place->machine.substr(before.size()),
+                          .ranks = ranks_at(stored, *place, topology, name)});
+    // One program holds the plans for all failures, under the name of the whole machine.
+    topology.name = asked.machine;
+    ready.points.push_back(ready_points(ready.results.back(), bytes));
+    ready.points.back().after = std::move(failures);
+  });
+  return ready;
+}
+
+ReadyAfter ready_after(const std::string& file, const std::string& machine, const Collective& collective,
+                       const std::vector<std::int64_t>& bytes) {
+  const AnswerPlace place{.machine = machine,
+                          .group = "all",
+                          .collective = name_of(collective),
+                          .root = is_rooted(collective.kind) ? collective.root : 0};
+  ReadyAfter after = ready_after(*open_answers(file, false), file, place, bytes);
+  for (const std::vector<Result>& each : after.results)
+    if (adds(collective) && each.front().collective.order.kind != collective.order.kind)
+      throw InputError(file, "its sums are in another order than the one asked", "build it with that order");
+  if (after.points.empty())
+    throw InputError(file, fmt::format("has no {} of {} after a failure", place.collective, machine),
+                     "build it of that machine and collective, with --failures 1");
+  return after;
+}
 
 Exported export_answers(AnswerFile& file, const std::string& name, const ExportQuestion& question) {
   if (question.place.group.find('/') != std::string::npos)

@@ -164,8 +164,9 @@ struct OptimizedFiles {
 // `target`: what the programs are for; none: programs as they are, whose MPI collectives the preload library
 // replaces.
 // Once `stop` is true the page draws little.
+// Programs that choose by size also have `after`, of the machine after failures (jobs/ready_after.h).
 OptimizedFiles files_of(const Optimized&, std::optional<Target> target,
-                        const std::atomic<bool>* stop = nullptr);
+                        const std::atomic<bool>* stop = nullptr, std::span<const ReadyPoints> after = {});
 
 // A shell script that starts a program under MPIRUN (mpirun) on so many processes with the preload library:
 // `results` are relative to the script, `library_folder` is that of the library unless

@@ -509,8 +509,8 @@ std::string preload_script(int ranks, const std::vector<std::string>& results,
 
 // MPI, NCCL and CUDA have programs that choose by size, so all runs are one program; the other targets have
 // one file each run. Formats of MSCCL state the sizes for which their executor is to choose the file.
-OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
-                        const std::atomic<bool>* stop) {
+OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target, const std::atomic<bool>* stop,
+                        std::span<const ReadyPoints> after) {
   const Result& result = answer.result;
   OptimizedFiles made{
       .files = {{"result.json", to_json(result)},
@@ -541,15 +541,16 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target,
   const auto [performed, runs, note] = performed_by(*target, answer, stop);
   if (!note.empty()) made.notes.push_back(note);
   const std::string stem = file_stem(result.topology, result.collective);
-  // One entry, for the whole machine: nothing has failed.
+  // The first entry is for the whole machine: nothing has failed.
   if (form == TargetForm::Program) {
-    ReadyPoints ready{.topology = &performed.topology, .after = {{}}};
+    std::vector<ReadyPoints> ready = {{.topology = &performed.topology, .after = {{}}}};
     for (const SizeRun& run : runs)
       // `to` belongs to the next run, so this one ends a byte of a block before.
-      ready.points.push_back(
+      ready.front().points.push_back(
           {.point = &performed.points[run.point],
            .up_to = run.to > 0 ? static_cast<double>(block_of_size(answer.shape, run.to)) - 1 : HUGE_VAL});
-    add(try_compile({&ready, 1}, *target, {.name = stem}), {});
+    ready.insert(ready.end(), after.begin(), after.end());
+    add(try_compile(ready, *target, {.name = stem}), {});
   } else {
     for (const SizeRun& run : runs) {
       CompileOptions options{.name = fmt::format("{}_{}", stem, run.point)};
