@@ -117,7 +117,7 @@ std::string without_hook(const std::string& makefile) {
 }  // namespace
 
 std::optional<Fault> without_cuda_programs(const Collective& collective) {
-  if (is_offered(collective.kind)) return std::nullopt;
+  if (is_offered(row_of(collective.kind).result)) return std::nullopt;
   return Fault{.kind = Fault::Kind::Limit,
                .words = "the programs around the kernel do not know the collective " + name_of(collective),
                .remedy = "use another target"};
@@ -130,7 +130,7 @@ std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
   std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, bus_factor)},
                                   {"in_place.h", algorithm_header(collective, *in_place, bus_factor)}};
   for (const EmbeddedFile& file : cuda_files())
-    if (collective.kind == CollectiveKind::AllReduce)
+    if (row_of(collective.kind).result == CollectiveKind::AllReduce)
       files.push_back({file.path, file.contents});
     else if (file.path != std::string_view(kHook))
       files.push_back({file.path, file.path == std::string_view("Makefile") ? without_hook(file.contents)

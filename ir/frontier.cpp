@@ -144,21 +144,28 @@ Rate rate_bound(const Result& result) {
 std::array<Phase, 2> phases(const Point& point) {
   const int chunks = point.cost.chunks / point.collective.ranks;
   const auto border = point.schedule.steps.begin() + point.reduce_scatter_steps;
-  std::array<Phase, 2> both = {{{of_kind(point.collective, kinds_of_phases(point.collective).first, chunks),
-                                 {.steps = {point.schedule.steps.begin(), border}}},
-                                {of_kind(point.collective, CollectiveKind::Allgather, chunks),
-                                 {.steps = {border, point.schedule.steps.end()}}}}};
+  const bool of_copies = point.collective.kind == CollectiveKind::AllReduceInPhases;
+  const CollectiveKind first = of_copies ? CollectiveKind::Alltoall : CollectiveKind::ReduceScatter;
+  std::array<Phase, 2> both = {
+      {{of_kind(point.collective, first, chunks), {.steps = {point.schedule.steps.begin(), border}}},
+       {of_kind(point.collective, CollectiveKind::Allgather, chunks),
+        {.steps = {border, point.schedule.steps.end()}}}}};
   // Sums of copies are chunks of their own, after these.
   const int copies = static_cast<int>(both[0].collective.chunks.size());
-  if (both[0].collective.kind == CollectiveKind::Alltoall)
+  if (of_copies)
     for (Step& step : both[1].schedule.steps)
       for (Send& send : step.sends) send.chunk -= copies;
   return both;
 }
 
-KindsOfPhases kinds_of_phases(const Collective& allreduce) {
-  if (adds_once(allreduce)) return {CollectiveKind::Alltoall, CollectiveKind::AllReduceInPhases};
-  return {CollectiveKind::ReduceScatter, CollectiveKind::AllReduce};
+std::vector<CollectiveKind> first_phases(const Collective& allreduce) {
+  if (adds_once(allreduce)) return {CollectiveKind::Alltoall};
+  if (allreduce.order.kind != SumOrder::Kind::Fixed) return {CollectiveKind::ReduceScatter};
+  return {CollectiveKind::ReduceScatter, CollectiveKind::Alltoall};
+}
+
+CollectiveKind kind_of_both(CollectiveKind first) {
+  return first == CollectiveKind::Alltoall ? CollectiveKind::AllReduceInPhases : CollectiveKind::AllReduce;
 }
 
 std::span<const Named<Certificate::Kind>> certificate_kinds() {

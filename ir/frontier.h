@@ -236,13 +236,11 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-// The first phase of a composed AllReduce, before its Allgather, and what both are together: where sums are
-// made at once, an Alltoall whose copies are added up, and copies of these sums.
-struct KindsOfPhases {
-  CollectiveKind first = CollectiveKind::ReduceScatter;
-  CollectiveKind both = CollectiveKind::AllReduce;
-};
-KindsOfPhases kinds_of_phases(const Collective& allreduce);
+// Returns with what a composed AllReduce may begin, before its Allgather: a ReduceScatter where partial sums
+// travel; in a fixed order an Alltoall, too, whose copies any rank relays, and which are added up at the end.
+std::vector<CollectiveKind> first_phases(const Collective& allreduce);
+// Returns what that and the Allgather are together.
+CollectiveKind kind_of_both(CollectiveKind first);
 
 // What a composed point does one after the other: a ReduceScatter, and an Allgather. Requires
 // Method::Composed, a multiple of the ranks in chunks, and at most as many reduce_scatter_steps as there are

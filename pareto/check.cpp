@@ -221,7 +221,12 @@ class Checker {
                      "the schedule does not gather whole vectors");
     // Not only the same outcome: the precondition is the requested one, too.
     const bool composed = point.method == Method::Composed;
-    require(does == (composed ? of_kind(asked, kinds_of_phases(asked).both, point.cost.chunks) : asked),
+    require(composed
+                ? std::ranges::any_of(first_phases(asked),
+                                      [&](CollectiveKind first) {
+                                        return does == of_kind(asked, kind_of_both(first), point.cost.chunks);
+                                      })
+                : does == asked,
             "the schedule does not do what was asked for");
     if (point.method == Method::Dual)
       return require(has_copying_dual(does), "only sums with one destination each have a dual that copies");
@@ -254,8 +259,9 @@ class Checker {
   }
 
   void check_claim(const Claim& claim, const FaultPlace& at) {
-    const bool part = has_families() && (claim.collective == kinds_of_phases(result_.collective).first ||
-                                         claim.collective == CollectiveKind::Allgather);
+    const bool part =
+        has_families() && (std::ranges::count(first_phases(result_.collective), claim.collective) > 0 ||
+                           claim.collective == CollectiveKind::Allgather);
     if (claim.collective != result_.collective.kind && !part)
       return fail(at, Kind::Claim,
                   "is about " + name_of(claim.collective) + ", which proves nothing about " +

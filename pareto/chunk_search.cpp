@@ -477,7 +477,11 @@ class CountSearch {
         clock_.spend(work_);
       }
     };
-    if (found_.is_allreduce()) solve_counts({found_.first_phase(), CollectiveKind::Allgather});
+    if (found_.is_allreduce()) {
+      std::vector<CollectiveKind> phases = first_phases(asked_);
+      phases.push_back(CollectiveKind::Allgather);
+      solve_counts(phases);
+    }
     solve_counts({asked_.kind});
   }
 

@@ -46,7 +46,7 @@ SharedPoint Findings::made(const Composition& of) const {
   Point point;
   if (of.scatter) {
     const int chunks = of.cost.chunks / empty_.topology.ranks;
-    const auto [first, both] = kinds_of_phases(empty_.collective);
+    const CollectiveKind first = of.scatter->collective.kind;
     Schedule gather = cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks);
     if (first == CollectiveKind::Alltoall)
       for (Step& step : gather.steps)
@@ -54,7 +54,7 @@ SharedPoint Findings::made(const Composition& of) const {
     point = {.cost = of.cost,
              .method = Method::Composed,
              .construction = of.scatter->construction + " + " + of.gather->construction,
-             .collective = of_kind(empty_.collective, both, of.cost.chunks),
+             .collective = of_kind(empty_.collective, kind_of_both(first), of.cost.chunks),
              .schedule = sequence(cut_finer(of.scatter->schedule, chunks / of.scatter->cost.chunks),
                                   std::move(gather)),
              .reduce_scatter_steps = of.scatter->cost.steps,
@@ -94,13 +94,15 @@ std::vector<Findings::Composition> Findings::compositions(const Parts& parts) co
   };
   const auto at = parts.phases.find(CollectiveKind::Allgather);
   if (at == parts.phases.end()) return all;
-  const auto scatters = parts.phases.find(first_phase());
+  std::vector<SharedPoint> scatters;
+  for (const CollectiveKind first : first_phases(empty_.collective))
+    if (const auto of = parts.phases.find(first); of != parts.phases.end())
+      scatters.insert(scatters.end(), of->second.begin(), of->second.end());
   const long long ranks = empty_.topology.ranks;
   for (const SharedPoint& gather : at->second) {
     const Cost& g = gather->cost;
     add({.cost = g, .gather = gather});
-    if (scatters == parts.phases.end()) continue;
-    for (const SharedPoint& scatter : scatters->second) {
+    for (const SharedPoint& scatter : scatters) {
       const Cost& s = scatter->cost;
       const long long chunks = std::lcm<long long>(s.chunks, g.chunks);
       const long long most = chunks == 1 ? kMostOfOne : kMostComposed;
@@ -165,11 +167,12 @@ void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& bea
   };
   std::vector<Composition> pairs;
   for (const auto& [gather, was_replaced] : with_replaced(CollectiveKind::Allgather))
-    for (const auto& [scatter, too] : with_replaced(first_phase()))
-      if (was_replaced || too)
-        for (Composition& each :
-             compositions({.phases = {{CollectiveKind::Allgather, {gather}}, {first_phase(), {scatter}}}}))
-          if (each.scatter) pairs.push_back(std::move(each));
+    for (const CollectiveKind first : first_phases(empty_.collective))
+      for (const auto& [scatter, too] : with_replaced(first))
+        if (was_replaced || too)
+          for (Composition& each :
+               compositions({.phases = {{CollectiveKind::Allgather, {gather}}, {first, {scatter}}}}))
+            if (each.scatter) pairs.push_back(std::move(each));
   std::ranges::stable_sort(
       pairs, [](const Composition& a, const Composition& b) { return compare_rate(a.cost, b.cost) < 0; });
   long long late = kMostLate;

@@ -57,7 +57,6 @@ class Findings {
   Result so_far(Stopped stopped, double seconds) const;
 
   bool is_allreduce() const { return empty_.collective.kind == CollectiveKind::AllReduce; }
-  CollectiveKind first_phase() const { return kinds_of_phases(empty_.collective).first; }
   const Result& question() const { return empty_; }  // without points and claims
 
  private:

@@ -104,8 +104,8 @@ Staircase claimed_of_any(const Result& result, const std::vector<const Claim*>& 
 
 // One after the other: steps and rounds add up. Treads are enough, since between two of them only steps are
 // wasted. The space is that of the whole, so it is asked again after the sum.
-Staircase composed(const Result& result, int chunks) {
-  const Staircase first = claimed(result, kinds_of_phases(result.collective).first, chunks);
+Staircase composed(const Result& result, CollectiveKind of, int chunks) {
+  const Staircase first = claimed(result, of, chunks);
   const Staircase second = claimed(result, CollectiveKind::Allgather, chunks);
   std::vector<Tread> all;
   for (const Tread& a : first)
@@ -153,23 +153,25 @@ std::vector<Left> left_of(const Result& result, int count) {
   std::vector<Left> all = {
       {.family = Method::Direct, .count = count, .stairs = claimed(result, result.collective.kind, count)}};
   if (!allreduce_asked(result)) return all;
-  all.push_back({.family = Method::Composed, .count = count, .stairs = composed(result, count)});
+  for (const CollectiveKind first : first_phases(result.collective))
+    all.push_back({.family = Method::Composed, .count = count, .stairs = composed(result, first, count)});
   all.push_back({.family = Method::Gathered,
                  .count = count,
                  .stairs = claimed(result, CollectiveKind::Allgather, count)});
   return all;
 }
 
-// What messages alone show of an AllReduce holds for those that gather, too. A refutation is of schedules
-// with one value per rank.
+// What messages alone show of an AllReduce holds for those that gather, too, and for those that begin with an
+// Alltoall. A refutation is of schedules with one value per rank.
 std::vector<Left> left_of_any(const Result& result) {
+  const bool copies = std::ranges::count(first_phases(result.collective), CollectiveKind::Alltoall) > 0;
   std::vector<const Claim*> direct, gathered;
   for (const Claim& claim : result.claims) {
     if (!claim.any_chunks) continue;
     const bool own = claim.collective == result.collective.kind;
     if (own) direct.push_back(&claim);
     if (own ? claim.certificate.kind != Certificate::Kind::Refutation
-            : claim.collective == CollectiveKind::Allgather)
+            : claim.collective == CollectiveKind::Allgather && !copies)
       gathered.push_back(&claim);
   }
   std::vector<Left> all = {

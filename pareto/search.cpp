@@ -119,8 +119,10 @@ class FrontierSearch {
         asked_(found_->question().collective),
         space_(found_->question().space),
         kinds_({asked_.kind}) {
-    if (found_->is_allreduce() && options.without != "phases")
-      kinds_ = {CollectiveKind::AllReduce, found_->first_phase(), CollectiveKind::Allgather};
+    if (found_->is_allreduce() && options.without != "phases") {
+      std::ranges::copy(first_phases(asked_), std::back_inserter(kinds_));
+      kinds_.push_back(CollectiveKind::Allgather);
+    }
     if ((found_->is_allreduce() || asked_.kind == CollectiveKind::ReduceScatter) &&
         has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
       mirror_ = mirror_of(topology_);
@@ -613,14 +615,19 @@ class FrontierSearch {
   // sequence, where nothing keeps them from being composed; of a phase those that make such a sequence nearly
   // as good as the best AllReduce, beside the least of the other phase: a sequence often has fewer steps.
   std::optional<double> rate_to_beat(CollectiveKind kind) const {
-    const CollectiveKind sums = found_->first_phase();
     constexpr CollectiveKind kCopies = CollectiveKind::Allgather;
     const bool free =
         space_.max_steps == kAnySteps && space_.extra_rounds == kAnyRounds && space_.max_chunks == kAnyChunks;
     if (!found_->is_allreduce() || !free) return std::nullopt;
     const auto blocks = static_cast<double>(of_kind(asked_, kCopies, 1).chunks.size());
-    if (kind == asked_.kind) return (best_rate(sums) + best_rate(kCopies)) / blocks;
-    const Rate other = found_->rate_bound(kind == sums ? kCopies : sums);
+    const std::vector<CollectiveKind> firsts = first_phases(asked_);
+    if (kind == asked_.kind) {
+      const auto rate = [&](CollectiveKind first) { return best_rate(first); };
+      return (rate(*std::ranges::min_element(firsts, {}, rate)) + best_rate(kCopies)) / blocks;
+    }
+    const auto bound = [&](CollectiveKind first) { return found_->rate_bound(first); };
+    const Rate other =
+        kind == kCopies ? bound(*std::ranges::min_element(firsts, less, bound)) : bound(kCopies);
     constexpr double kNearly = 1.05;
     return kNearly * best_rate(asked_.kind) * blocks -
            static_cast<double>(other.rounds) / static_cast<double>(other.chunks);

@@ -179,8 +179,8 @@ class SpaceCheck {
 
   // One part after the other, by all pairs of steps at which either gets better; what lies between only
   // waits.
-  std::vector<long long> composed(int chunks) const {
-    const std::vector<long long> first = possible(kinds_of_phases(result_.collective).first, chunks);
+  std::vector<long long> composed(CollectiveKind of, int chunks) const {
+    const std::vector<long long> first = possible(of, chunks);
     const std::vector<long long> second = possible(CollectiveKind::Allgather, chunks);
     std::vector<long long> both(last_step_ + 1, kImpossible);
     for (int a : falls(first))
@@ -210,8 +210,11 @@ class SpaceCheck {
 
   // The three families of an AllReduce; Direct is the only one of others.
   void lower_by(Rates& rates, Method family, int chunks) const {
-    if (family == Method::Composed)
-      return lower(rates, composed(chunks), static_cast<long long>(chunks) * result_.topology.ranks);
+    if (family == Method::Composed) {
+      for (const CollectiveKind first : first_phases(result_.collective))
+        lower(rates, composed(first, chunks), static_cast<long long>(chunks) * result_.topology.ranks);
+      return;
+    }
     if (family == Method::Gathered) return lower(rates, possible(CollectiveKind::Allgather, chunks), chunks);
     lower(rates, possible(result_.collective.kind, chunks), chunks);
   }
@@ -225,7 +228,8 @@ class SpaceCheck {
   }
 
   // Against this the frontier is held, made when it is first asked for: all families, all chunk counts.
-  // Compositions are direct schedules of other chunk counts, where these have no limit.
+  // Compositions are direct schedules of other chunk counts, where these have no limit; those of copies, in a
+  // fixed order, are not.
   const Rates& everywhere() {
     if (!everywhere_.empty()) return everywhere_;
     everywhere_ = nothing();
@@ -233,6 +237,8 @@ class SpaceCheck {
       const CollectiveKind kind = result_.collective.kind;
       lower(everywhere_, any_possible({kind}, false));
       if (allreduce()) lower(everywhere_, any_possible({kind, CollectiveKind::Allgather}, true));
+      if (allreduce() && result_.collective.order.kind == SumOrder::Kind::Fixed)
+        lower(everywhere_, any_possible({kind}, true));
       return everywhere_;
     }
     for (int c = result_.space.min_chunks; c <= result_.space.max_chunks; ++c) lower_by_all(everywhere_, c);

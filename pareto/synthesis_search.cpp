@@ -43,7 +43,7 @@ std::vector<SharedPoint> made_of_copies(const Topology& topology, const Collecti
   };
   add({CollectiveKind::Allgather}, chunks);
   if (chunks % topology.ranks == 0)
-    add({kinds_of_phases(one_chunk).first, CollectiveKind::Allgather}, chunks / topology.ranks);
+    add({CollectiveKind::Alltoall, CollectiveKind::Allgather}, chunks / topology.ranks);
   return made;
 }
 

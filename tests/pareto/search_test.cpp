@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <set>
 
@@ -83,6 +84,37 @@ TEST(SearchFrontier, SumsThatAreMadeAtOnceAreProvenByBoundsAlone) {
     EXPECT_EQ(8 * widest.cost.rounds, (complete ? 4 : 7) * widest.cost.chunks) << machine;
     EXPECT_TRUE(widest.proven) << machine;
     EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
+  }
+}
+
+// By index 0 and 1 are added first, then 2 and 3, which no link joins: partial sums do not come together, and
+// whole vectors that are gathered take 8 rounds per chunk. Copies are relayed, so an Alltoall and an
+// Allgather take as many as where sums are made at once. Both are found in a small effort.
+TEST(SearchFrontier, WhatHasAFixedOrderIsAddedUpFromCopies) {
+  Topology machine{.name = "nine ranks", .ranks = 9};
+  for (const auto& [a, b, bandwidth] : std::vector<std::array<int, 3>>{{0, 1, 2},
+                                                                       {0, 2, 1},
+                                                                       {0, 8, 1},
+                                                                       {1, 8, 4},
+                                                                       {2, 6, 4},
+                                                                       {2, 7, 2},
+                                                                       {2, 8, 4},
+                                                                       {3, 6, 4},
+                                                                       {3, 8, 4},
+                                                                       {4, 8, 1},
+                                                                       {5, 6, 2},
+                                                                       {5, 7, 2},
+                                                                       {6, 7, 4}}) {
+    machine.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
+    machine.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
+  }
+  for (const char* order : {"by-index", "once"}) {
+    Collective sum = make_collective("allreduce", 9, 1);
+    sum.order = parse_sum_order(order, 9, "here");
+    const Result result = search_frontier(machine, sum, {.effort = 5});
+    const Cost& widest = result.points.back().cost;
+    EXPECT_LE(9 * widest.rounds, 16 * widest.chunks) << order;
+    EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{}) << order;
   }
 }
 

@@ -258,9 +258,10 @@ def require_root(asked, ranks):
         raise Fault(f"{asked['collective']} has no root {asked['root']}")
 
 
-def first_phase(asked):
-    """What a composed AllReduce does before its Allgather."""
-    return "alltoall" if asked.get("order") == "once" else "reducescatter"
+def first_phases(asked):
+    """What a composed AllReduce may do before its Allgather."""
+    order = asked.get("order", "agreed")
+    return ("alltoall",) if order == "once" else ("reducescatter",) if order in ("agreed", "free") else ("reducescatter", "alltoall")
 
 
 def phased_chunks(ranks, pieces):
@@ -738,7 +739,7 @@ def verify_claim(claim, machine, asked, kind, truth, verdict, where):
     # Of any chunk count: what one chunk per block shows, every chunk more shows once more.
     pieces = 1 if any_chunks else whole(claim["chunks"], 1)
     steps = None if claim["steps"] is None else whole(claim["steps"])
-    parts = (asked["collective"],) + ((first_phase(asked), "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
+    parts = (asked["collective"],) + ((*first_phases(asked), "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
     if name not in parts:
         verdict.undecided.append(f"{where}: is about {name}")
         return
@@ -880,8 +881,10 @@ def families(result, ranks, space, zero, counts=None):
         anyhow = [claim for claim in result["claims"] if is_of_any_chunks(claim)]
         yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] == asked])
         if three:  # messages are counted however sums are made; refutations are of sums on the way
-            yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] in ("allgather", BY_GATHER) or
-                                    claim["collective"] == asked and claim["certificate"]["kind"] != "refutation"])
+            by_messages = [claim for claim in anyhow if claim["collective"] == asked and claim["certificate"]["kind"] != "refutation"]
+            yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] in ("allgather", BY_GATHER)] + by_messages)
+            if "alltoall" in first_phases(result["collective"]):
+                yield AnyFamily(space, by_messages)
         return
 
     def table(pieces, *names):  # names of the same chunks
@@ -899,7 +902,8 @@ def families(result, ranks, space, zero, counts=None):
         yield Family("direct", c, [table(c, asked)], zero)
         if three:
             yield Family("gather+local_reduce", c, [table(c, "allgather", BY_GATHER)], zero)
-            yield Family("reduce_scatter+allgather", c * ranks, [table(c, first_phase(result["collective"])), table(c, "allgather", BY_GATHER)], zero)
+            for first in first_phases(result["collective"]):
+                yield Family("reduce_scatter+allgather", c * ranks, [table(c, first), table(c, "allgather", BY_GATHER)], zero)
 
 
 def as_good(p, steps, rounds, chunks):
@@ -1053,7 +1057,7 @@ def verify_point(p, machine, asked, space, kind, verdict):
             raise Fault("does not gather what an allreduce needs")
         chunks = named_chunks(BY_GATHER, machine.ranks, pieces, 0)
     elif does["collective"] == IN_PHASES:
-        if name != "allreduce" or custom or asked.get("order") != "once" or does.get("chunks", 1) != pieces or part == 1:
+        if name != "allreduce" or custom or "alltoall" not in first_phases(asked) or does.get("chunks", 1) != pieces or part == 1:
             raise Fault("does not do in phases what an allreduce needs")
         chunks = phased_chunks(machine.ranks, pieces)
     else:
