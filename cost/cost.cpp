@@ -249,7 +249,7 @@ std::string completeness_in_words(const Result& result) {
     case Completeness::Open:
       return "";
     case Completeness::Time:
-      return "complete, no schedule is faster";
+      return "complete in time by steps, no schedule is faster";
     case Completeness::StepsAndRounds:
       break;
   }

@@ -98,7 +98,7 @@ ComparedSide machine_side(const std::string& spec, const Machine& machine, const
 std::string search_of(const Result& result) {
   switch (completeness(result)) {
     case Completeness::Time:
-      return "complete";
+      return "complete in time by steps";
     case Completeness::StepsAndRounds:
       return "complete in steps and rounds";
     case Completeness::Open:

@@ -45,7 +45,7 @@ struct ComparedSide {
   std::string levels = {};                    // "node 2 x gpu 8"; "": none
   std::vector<CollectiveLimits> limits = {};  // of machines, by collective
   int points = 0, proven = 0;                 // of results
-  std::string search = {};  // of results: "complete" (no schedule is faster), or why it is not
+  std::string search = {};                    // of results: "complete in time by steps", or why it is not
 };
 template <>
 struct Fields<ComparedSide> {

@@ -108,8 +108,8 @@ struct Optimized {
 std::string share_of_bound(const OptimizedRow&);
 // Each size has a row, and no schedule is faster than any of them: every time meets its bound.
 bool is_proven(const Optimized&);
-// How the search ended, and what is proven: "complete, no schedule is faster", "complete in steps and rounds
-// per chunk; in time not, since ...: at 1 MiB 1.0 % of the bound".
+// How the search ended, and what is proven: "complete in time by steps, no schedule is faster", "complete in
+// steps and rounds per chunk; in time not, since ...: at 1 MiB 1.0 % of the bound".
 std::string search_in_words(const Optimized&);
 
 // Of a search for which nobody sets a limit: the effort that ends it, and the time of its thread on the

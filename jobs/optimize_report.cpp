@@ -86,7 +86,8 @@ std::string search_in_words(const Optimized& answer) {
   const Result& result = answer.result;
   const bool by_events = answer.time == TimeModel::Events;
   if (is_proven(answer) && (by_events || completeness(result) != Completeness::Time))
-    return "each time meets its bound, no schedule is faster at these sizes";
+    return fmt::format("each time{} meets its bound, no schedule is faster at these sizes",
+                       by_events ? "" : " by steps");
   std::string complete = completeness_in_words(result);
   if (by_events && completeness(result) == Completeness::Time)
     complete = "complete in steps and rounds per chunk; in time not, since steps are not waited for";

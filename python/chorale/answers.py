@@ -43,8 +43,8 @@ class Optimized(NamedTuple):
     """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines:
     the result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its
     name, the answer in a sentence, the report that a notebook shows (sentences, tables, a figure), what binds
-    (None: not known), whether no schedule is faster at any of the sizes, and how the search ended, in words.
-    `result.complete` is about steps and rounds alone."""
+    (None: not known), whether no schedule is faster at any of the sizes (by steps, unless times by events were
+    asked for), and how the search ended, in words. `result.complete` is about steps and rounds alone."""
 
     result: Result
     rows: List[Dict[str, Any]]

@@ -114,7 +114,7 @@ MUTANTS = {
                          lambda said: {**said, "rows": [{**row, "bound_us": row["us"] * 1.01} for row in said["rows"]]},
                          lambda said: {**said, "code": 0, "rows": [{**row, "share": "99.9 %"} for row in said["rows"]]},
                          lambda said: {**said, "complete": True, "rows": [{**row, "share": "99.9 %"} for row in said["rows"]]},
-                         lambda said: {**said, "words": "search: complete, no schedule is faster", "rows": [{**row, "share": "0.9 %"} for row in said["rows"]]},
+                         lambda said: {**said, "words": "search: complete in time by steps, no schedule is faster", "rows": [{**row, "share": "0.9 %"} for row in said["rows"]]},
                          lambda said: {**said, "words": "search: complete, nothing better exists"}],
     "fewest_rounds": [lambda said: {**said, "steps": 99}, lambda said: {**said, "rate": 1e6}],
     "bounds_of_machines": [lambda said: {**said, "limits": [{"latency_us": 1e12, "busbw_gbs": 1e12}] * 2}, lambda said: {**said, "limits": [{"latency_us": 0, "busbw_gbs": 0}] * 2},
