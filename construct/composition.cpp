@@ -20,7 +20,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -32,7 +31,6 @@
 #include "construct/retiming.h"
 #include "graph/embedding.h"
 #include "ir/error.h"
-#include "ir/frontier.h"
 #include "ir/schedule.h"
 #include "ir/undominated.h"
 #include "semantics/verify.h"

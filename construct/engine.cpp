@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -25,7 +24,6 @@
 #include "construct/engine/work_budget.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
-#include "ir/collective.h"
 #include "ir/undominated.h"
 #include "semantics/verify.h"
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <functional>
 #include <optional>
-#include <vector>
 
 #include "ir/collective.h"
 #include "ir/frontier.h"

@@ -19,7 +19,6 @@
 #include <set>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "construct/engine/spreading.h"
 #include "graph/components.h"

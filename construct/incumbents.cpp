@@ -6,20 +6,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
-#include <map>
-#include <optional>
-#include <span>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "construct/baselines/classic.h"
 #include "construct/engine/solved_question.h"
 #include "construct/engine/spreading.h"
-#include "construct/engine/timed_packing.h"
-#include "construct/engine/work_budget.h"
 #include "construct/exact/disjoint_trees.h"
 #include "construct/exact/product_alltoall.h"
 #include "construct/exact/tree_growth.h"
@@ -29,11 +21,8 @@
 #include "construct/more_steps.h"
 #include "construct/sums.h"
 #include "graph/automorphisms.h"
-#include "ir/collective.h"
 #include "ir/error.h"
-#include "ir/frontier.h"
 #include "ir/schedule.h"
-#include "ir/topology.h"
 #include "semantics/verify.h"
 
 namespace chorale {

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "ir/frontier.h"
 #include "semantics/verify.h"
 
 namespace chorale {

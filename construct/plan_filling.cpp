@@ -9,7 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "ir/schedule.h"
 #include "semantics/verify.h"
 
 namespace chorale {

@@ -22,7 +22,6 @@
 #include "construct/engine/work_budget.h"
 #include "construct/retiming.h"
 #include "graph/paths.h"
-#include "ir/schedule.h"
 #include "semantics/verify.h"
 
 namespace chorale {

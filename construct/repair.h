@@ -7,7 +7,6 @@
 #include "graph/embedding.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
-#include "ir/topology.h"
 
 namespace chorale {
 

@@ -14,10 +14,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "construct/engine/list_scheduling.h"
 #include "construct/engine/network.h"

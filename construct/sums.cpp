@@ -25,9 +25,7 @@
 #include "construct/sums.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>

@@ -16,7 +16,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,7 +23,6 @@
 #include "bounds/demand.h"
 #include "ir/instance.h"
 #include "pareto/growth_proof.h"
-#include "pareto/proof_text.h"
 #include "semantics/linear_formula.h"
 #include "semantics/payment_formula.h"
 

@@ -13,14 +13,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,11 +28,9 @@
 #include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/formula.h"
 #include "ir/frontier.h"
 #include "ir/json.h"
 #include "ir/json_fields.h"
-#include "ir/search_options.h"
 #include "ir/sizes.h"
 #include "ir/topology.h"
 #include "ir/words.h"

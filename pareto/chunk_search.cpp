@@ -12,14 +12,10 @@
 #include "pareto/chunk_search.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
-#include <functional>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "bounds/lower_bounds.h"
 #include "construct/more_steps.h"

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "construct/more_steps.h"

@@ -14,11 +14,8 @@
 #include "pareto/findings.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <set>
 #include <stdexcept>
 #include <tuple>
 

@@ -11,14 +11,10 @@
 #include <utility>
 
 #include "construct/engine/solved_question.h"
-#include "graph/automorphisms.h"
 #include "graph/embedding.h"
-#include "ir/collective.h"
 #include "ir/error.h"
 #include "ir/files.h"
-#include "ir/schedule.h"
 #include "semantics/verify.h"
-#include "solvers/proof.h"
 
 namespace chorale {
 

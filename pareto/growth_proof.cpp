@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "ir/instance.h"
-#include "pareto/proof_text.h"
 #include "semantics/growth_formula.h"
 
 namespace chorale {

@@ -21,26 +21,18 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <memory>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "bounds/growth.h"
-#include "bounds/lower_bounds.h"
-#include "construct/engine/solved_question.h"
 #include "construct/plan_filling.h"
 #include "encoder/published_encodings.h"
 #include "ir/agreement.h"
 #include "ir/error.h"
-#include "ir/instance.h"
-#include "ir/json.h"
 #include "ir/schedule.h"
 #include "ir/work.h"
-#include "pareto/formulas.h"
 #include "semantics/verify.h"
-#include "solvers/deadline.h"
 #include "solvers/smt_solver.h"
 
 namespace chorale {

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "ir/words.h"
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "bounds/check.h"
-#include "bounds/lower_bounds.h"
 #include "construct/engine.h"
 #include "construct/engine/packer.h"
 #include "construct/engine/solved_question.h"

@@ -25,7 +25,6 @@
 #include "construct/baselines/plan.h"
 #include "construct/baselines/rings.h"
 #include "ir/error.h"
-#include "ir/frontier.h"
 #include "ir/words.h"
 
 namespace chorale {

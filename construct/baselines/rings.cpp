@@ -11,12 +11,10 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "construct/baselines/ring_packing.h"
 #include "ir/disjoint_sets.h"

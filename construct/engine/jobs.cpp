@@ -5,7 +5,6 @@
 #include "construct/engine/jobs.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "construct/engine/solved_question.h"

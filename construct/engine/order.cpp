@@ -10,7 +10,6 @@
 #include <limits>
 #include <numeric>
 #include <random>
-#include <span>
 #include <vector>
 
 namespace chorale {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
-
-#include "ir/frontier.h"
 
 namespace chorale {
 

@@ -31,13 +31,9 @@
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "construct/engine/load.h"
-#include "construct/engine/work_budget.h"
 #include "graph/paths.h"
-#include "ir/collective.h"
-#include "ir/topology.h"
 #include "ir/undominated.h"
 
 namespace chorale {

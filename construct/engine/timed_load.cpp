@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
-#include <utility>
 
 namespace chorale {
 namespace {

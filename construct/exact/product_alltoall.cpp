@@ -13,8 +13,6 @@
 #include "construct/exact/product_alltoall.h"
 
 #include <algorithm>
-#include <cassert>
-#include <optional>
 #include <tuple>
 #include <utility>
 

@@ -18,7 +18,6 @@
 #include <numeric>
 #include <queue>
 #include <random>
-#include <set>
 #include <tuple>
 #include <utility>
 
