@@ -2,7 +2,6 @@
 #include "runtime/alltoallv.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 

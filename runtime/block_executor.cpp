@@ -24,7 +24,6 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <tuple>
 
 #include "ir/error.h"
 #include "runtime/epilogue.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "ir/message_time.h"
 #include "runtime/exchange/transport.h"

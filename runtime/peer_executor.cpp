@@ -10,16 +10,12 @@
 // their own may be.
 #include "runtime/peer_executor.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <functional>
 #include <memory>
 
 #include "ir/error.h"
-#include "ir/peer_program.h"
 #include "runtime/device/cpu.h"
 #include "runtime/device/element_types.h"
 #include "runtime/peer_machine.h"

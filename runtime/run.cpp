@@ -9,7 +9,6 @@
 #include "ir/error.h"
 #include "ir/step_rows.h"
 #include "runtime/exchange/threads.h"
-#include "runtime/rank_plan.h"
 #include "runtime/rows.h"
 
 namespace chorale {

@@ -14,7 +14,6 @@
 #include "runtime/test_data.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>

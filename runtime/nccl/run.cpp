@@ -7,7 +7,6 @@
 #include <mpi.h>
 #include <nccl.h>
 
-#include <cstring>
 #include <map>
 #include <memory>
 

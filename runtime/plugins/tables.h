@@ -1,7 +1,6 @@
 // Declares what the runtime's plugins do (ir/plugin.h): MPI, NCCL, a GPU.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "runtime/gpu_run.h"

@@ -3,7 +3,6 @@
 // has a type.
 #include <fmt/format.h>
 
-#include "tensor/language/infer.h"
 #include "tensor/language/typing.h"
 
 namespace chorale {

@@ -2,8 +2,6 @@
 // each rank has what its part consists of.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ir/words.h"
 #include "tensor/language/infer.h"
 #include "tensor/language/typing.h"

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "ir/expression.h"
-#include "ir/expression_words.h"
-
 namespace chorale {
 
 const Operation* find(const Workload& workload, std::string_view name) {

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <cctype>
-#include <string_view>
 #include <vector>
 
 namespace chorale {

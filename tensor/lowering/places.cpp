@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "codegen/epilogue_source.h"
 #include "ir/agreement.h"

@@ -4,7 +4,6 @@
 // Reductions cut it into passes: an operation belongs to the first pass in which all that it reads is there.
 // A result without memory that a later pass needs is computed again there.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,6 @@
 #include "tensor/lowering/stages.h"
 
 #include <algorithm>
-#include <set>
 
 namespace chorale {
 namespace {

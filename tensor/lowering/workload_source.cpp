@@ -8,14 +8,12 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 
 #include "codegen/embedded_files.h"
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
 #include "tensor/lowering/around_source.h"
 #include "tensor/lowering/names.h"
-#include "tensor/lowering/places.h"
 #include "tensor/lowering/step_source.h"
 
 namespace chorale {

@@ -11,18 +11,14 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
-#include "ir/files.h"
 #include "ir/json_fields.h"
 #include "ir/json_reader.h"
 #include "ir/words.h"
 #include "tensor/language/kernels.h"
 #include "tensor/language/text.h"
-#include "tensor/language/workload.h"
 #include "tensor/transformations/moves.h"
 #include "tensor/tuner/same_schedule.h"
 
