@@ -21,6 +21,7 @@ struct ClassicEntry {
   std::string description = {};  // one line
   bool of_nccl = false;          // NCCL performs the collective so
   bool is_pipelined = false;     // more chunks take more steps and fewer rounds per chunk
+  bool is_sliced = false;        // so do more slices
 };
 
 }  // namespace chorale

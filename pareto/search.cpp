@@ -345,6 +345,14 @@ class FrontierSearch {
     double left = kMaxCatalogueWork;
     for (const Method method : later_)
       if (!clock_.over()) left -= take_baseline(method, 0, left);
+    for (const ClassicEntry& entry : classic_catalogue()) {
+      if (entry.collective != asked_.kind || !entry.is_sliced) continue;
+      for (int slices = 2; !clock_.over(); slices *= 2) {
+        const double work = take_baseline(entry.method, 0, left, slices);
+        if (work == 0) break;
+        left -= work;
+      }
+    }
   }
 
   // One of the catalogue, and its point where it suits.
@@ -384,9 +392,10 @@ class FrontierSearch {
   }
 
   // Nothing where it does not suit the machine or the question, or is more work.
-  std::optional<Point> baseline(Method method, int chunks, double most_work) const {
+  std::optional<Point> baseline(Method method, int chunks, double most_work, int slices = 1) const {
     std::optional<Point> point = classic_if_possible(
-        method, machine_, {.chunks = chunks, .root = asked_.root, .most_sends = most_work / contributions()});
+        method, machine_,
+        {.chunks = chunks, .root = asked_.root, .slices = slices, .most_sends = most_work / contributions()});
     if (!point) return {};
     point->collective.order = asked_.order;
     if (point->collective != of_kind(asked_, asked_.kind, point->cost.chunks) ||
@@ -406,8 +415,8 @@ class FrontierSearch {
   }
 
   // Returns its work; 0 where it does not suit.
-  double take_baseline(Method method, int chunks, double most_work) {
-    std::optional<Point> point = baseline(method, chunks, most_work);
+  double take_baseline(Method method, int chunks, double most_work, int slices = 1) {
+    std::optional<Point> point = baseline(method, chunks, most_work, slices);
     if (!point || work_of(*point) > most_work) return 0;
     const double work = work_of(*point);
     take_baseline(*std::move(point));

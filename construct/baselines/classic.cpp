@@ -37,6 +37,7 @@ struct Request {
   std::vector<Ring> rings = {};  // of ring algorithms
   std::vector<Tree> trees = {};  // of AllReduces on trees, and disjoint ones
   std::vector<std::vector<Rank>> nodes = {};
+  int slices = 1;
 };
 
 // One or two over the nodes of the machine, with chains inside; a heap of ranks; those of a hypercube; of
@@ -172,17 +173,23 @@ Plan bruck_alltoall(Q q) {
   return plan;
 }
 
-// First between ranks of one position in their nodes, then all that these have inside of nodes.
+// First between ranks of one position in their nodes, then all that these have inside of nodes. Of several
+// slices one goes between nodes while the one before goes inside: of any two nodes at one distance (modulo
+// their number), so that all of them send and receive as much in each.
 Plan hierarchical_allgather(Q q) {
   Plan plan;
-  for (const std::vector<Rank>& node : q.nodes)
-    for (std::size_t at = 0; at < node.size(); ++at)
-      for (const std::vector<Rank>& other : q.nodes)
+  const int count = static_cast<int>(q.nodes.size());
+  for (int to = 0; to < count; ++to)
+    for (std::size_t at = 0; at < q.nodes[to].size(); ++at)
+      for (int from = 0; from < count; ++from)
         for (int piece = 0; piece < q.chunks; ++piece) {
-          const Chunk chunk = other[at] * q.chunks + piece;
-          if (&node != &other) add(plan, 0, {.chunk = chunk, .src = other[at], .dst = node[at]});
-          for (const Rank peer : node)
-            if (peer != node[at]) add(plan, 1, {.chunk = chunk, .src = node[at], .dst = peer});
+          const Rank src = q.nodes[from][at], dst = q.nodes[to][at];
+          const Chunk chunk = src * q.chunks + piece;
+          const int distance = (to - from + count) % count;
+          const int slice = std::max(0, distance - 1) * q.slices / (count - 1);
+          if (distance > 0) add(plan, slice, {.chunk = chunk, .src = src, .dst = dst});
+          for (const Rank peer : q.nodes[to])
+            if (peer != dst) add(plan, slice + 1, {.chunk = chunk, .src = dst, .dst = peer});
         }
   return plan;
 }
@@ -632,7 +639,8 @@ const std::vector<ClassicEntry>& classic_catalogue() {
   static const std::vector<ClassicEntry> entries = [] {
     std::vector<ClassicEntry> all;
     for (const Row& row : table())
-      all.push_back({row.method, row.collective, row.description, row.is(kOfNccl), row.is(kPipelined)});
+      all.push_back({row.method, row.collective, row.description, row.is(kOfNccl), row.is(kPipelined),
+                     row.is(kOfNodes)});
     return all;
   }();
   return entries;
@@ -669,6 +677,12 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
     if (is_unsuited(by_switches ? switch_misfit(row.trees, topology, nodes) : node_misfit(nodes))) return {};
     request.nodes = nodes.ranks;
   }
+  request.slices = options.slices;
+  const bool is_sliced = row.is(kOfNodes) && request.slices > 1 && request.slices < std::ssize(request.nodes);
+  if (request.slices != 1 && !is_sliced) {
+    is_unsuited(Unsuited{fmt::format("{} slices", request.slices), "use fewer, between nodes"});
+    return {};
+  }
   request.trees = by_switches ? trees_of_switches(row.trees, request.nodes)
                               : trees_for(row.trees, machine, request.order, options.order.empty());
   request.chunks = options.chunks > 0 ? options.chunks : fewest_chunks(row, topology, request);
@@ -681,6 +695,10 @@ std::optional<Point> classic_if_possible(Method method, const Machine& machine, 
     return {};
   }
   Point point{.method = method, .construction = name_of(method), .collective = with_chunks(one, chunks)};
+  if (is_sliced) {
+    point.method = Method::Direct;
+    point.construction += fmt::format(", {} slices", request.slices);
+  }
   std::pair<Rank, Rank> missing;
   std::optional<Schedule> schedule = on_topology(row.plan(request), topology, &missing);
   if (!schedule) {

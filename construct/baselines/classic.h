@@ -23,6 +23,9 @@ struct ClassicOptions {
   // the machine if 0, 1, 2, ... is not a ring.
   std::vector<Rank> order = {};
   Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then rotated until it starts there
+  // Of what goes between nodes and then inside of them: parts of the first, by the distance of nodes, each of
+  // which goes on inside while the next one is between nodes.
+  int slices = 1;
   // Not made where it has more sends.
   double most_sends = std::numeric_limits<double>::infinity();
 };

@@ -296,6 +296,27 @@ TEST(Classic, IsLeftOutForNoMoreSendsThanItHas) {
         }
 }
 
+// The same sends in more steps, of fewer rounds in all, since a slice goes inside of nodes while another is
+// between them; nodes at equal distances are cut evenly, so seven are as many slices as there can be.
+TEST(Classic, HierarchiesInSlicesOverlapNodesAndTheNetwork) {
+  const Machine machine = machine_of(named_topology("dgx-a100:8"));
+  for (const Method method :
+       {Method::HierarchicalAllgather, Method::HierarchicalReduceScatter, Method::HierarchicalAllReduce}) {
+    const Point whole = classic_algorithm(method, machine);
+    const int phases = method == Method::HierarchicalAllReduce ? 2 : 1;
+    for (const int slices : {2, 4, 7}) {
+      const Point sliced = classic_if_possible(method, machine, {.slices = slices}).value();
+      EXPECT_THAT(violations(machine, sliced.collective, sliced.schedule), IsEmpty());
+      EXPECT_EQ(sliced.cost.steps, phases * (slices + 1));
+      EXPECT_EQ(total_sends(sliced.schedule), total_sends(whole.schedule));
+      EXPECT_LT(sliced.cost.rounds, whole.cost.rounds);
+    }
+    for (const int slices : {0, 8})
+      EXPECT_EQ(classic_if_possible(method, machine, {.slices = slices}), std::nullopt);
+  }
+  EXPECT_EQ(classic_if_possible(Method::RingAllgather, machine, {.slices = 2}), std::nullopt);
+}
+
 // Nodes of `gpus` ranks on a switch, and a network of one port per rank; which of them multicast and reduce.
 Topology nodes_on_switches(int nodes, int gpus, bool inside, bool between) {
   Topology t{.name = "switched", .ranks = nodes * gpus, .switches = nodes + (nodes > 1 ? 1 : 0)};
