@@ -38,10 +38,6 @@
 
 namespace chorale {
 
-// For sums that no function consumes.
-struct NoSumFunction {
-  void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
-};
 // For operands that are complete, and results that no worker waits for. Other Progress types are kBeside if
 // computation overlaps. is_made(): whether elements of the input are there; needs() waits for them; has():
 // elements of the output are complete.
@@ -152,10 +148,19 @@ inline OwnedTables by_pieces(const StepTables& given, const Blocks& blocks, int 
 class ExchangePlan {
  public:
   struct Step {
-    std::vector<Delivery> sends = {}, receives = {};  // tags are numbers of messages in the tables
-    std::vector<Span> from = {}, to = {};             // of sends, and of receives
+    std::vector<OwnMessage> sends = {}, receives = {};
     std::vector<OwnSum> sums = {};
     std::vector<Span> finished = {};  // of the output
+
+    // function(first index, how many) of the parts of the input that it reads, in this order.
+    template <typename Function>
+    void for_each_input(Function function) const {
+      for (const OwnMessage& m : sends)
+        if (m.from.buffer == 0) function(m.from.begin, m.from.count);
+      for (const OwnSum& sum : sums)
+        for (const Span& place : sum.from)
+          if (place.buffer == 0) function(place.begin, sum.to.count);
+    }
   };
 
   // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows
@@ -179,10 +184,6 @@ class ExchangePlan {
   const std::vector<Step>& steps() const { return steps_; }
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
-  // Where a message begins, in the memory of its sender.
-  Span source_of(const StepMessage& m) const {
-    return span(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
-  }
   // For own_steps.
   Span span(int rank, int buffer, int slot, int block, int piece) const {
     const std::int64_t count = index(block, piece + 1) - index(block, piece);
@@ -205,13 +206,8 @@ class ExchangePlan {
   // The parts of the input, in the order in which run() needs them: first index, and how many.
   std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
-    for (const Step& step : steps_) {
-      for (const Span& place : step.from)
-        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
-      for (const OwnSum& sum : step.sums)
-        for (const Span& place : sum.from)
-          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
-    }
+    for (const Step& step : steps_)
+      step.for_each_input([&](std::int64_t begin, std::int64_t count) { parts.emplace_back(begin, count); });
     return parts;
   }
 
@@ -227,23 +223,9 @@ class ExchangePlan {
     for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
       longest_ = std::max(longest_, index(static_cast<int>(b), 1) - index(static_cast<int>(b), 0));
     scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.slots[rank_][2];
-    for (const OwnStep& planned : own_steps(tables_, rank_, *this)) {
-      const int step_number = static_cast<int>(steps_.size());
-      Step step{{}, {}, {}, {}, fused_sums(planned.work), {}};
-      for (const OwnMessage& m : planned.sends) {
-        const bool stays = std::none_of(step.sums.begin(), step.sums.end(), [&](const OwnSum& sum) {
-          return sum.completes != 1 && sum.to.same_slot(m.from);
-        });
-        step.sends.push_back({peers_.rank(m.peer), m.row, nullptr, m.from.count * size_, step_number, stays});
-        step.from.push_back(m.from);
-      }
-      for (const OwnMessage& m : planned.receives) {
-        step.receives.push_back(
-            {peers_.rank(m.peer), m.row, nullptr, m.to.count * size_, step_number, false, m.borrows});
-        step.to.push_back(m.to);
-      }
-      find_brought(step);
-      steps_.push_back(std::move(step));
+    for (OwnStep& planned : own_steps(tables_, rank_, *this)) {
+      steps_.push_back({std::move(planned.sends), std::move(planned.receives), fused_sums(planned.work), {}});
+      find_brought(steps_.back());
     }
     find_finished();
   }
@@ -255,9 +237,10 @@ class ExchangePlan {
       for (Span& from : sum->from) {
         if (std::any_of(step.sums.begin(), sum, [&](const OwnSum& s) { return s.to.same_slot(from); }))
           continue;
-        const auto to =
-            std::find_if(step.to.begin(), step.to.end(), [&](const Span& s) { return s.same_slot(from); });
-        if (to != step.to.end()) from.receive = static_cast<int>(to - step.to.begin()), from.buffer = -1;
+        const auto m = std::find_if(step.receives.begin(), step.receives.end(),
+                                    [&](const OwnMessage& each) { return each.to.same_slot(from); });
+        if (m != step.receives.end())
+          from.receive = static_cast<int>(m - step.receives.begin()), from.buffer = -1;
       }
   }
 
@@ -271,7 +254,7 @@ class ExchangePlan {
         seen.push_back(place);
         steps_[s].finished.push_back(place);
       };
-      for (const Span& place : steps_[s].to) look(place);
+      for (const OwnMessage& m : steps_[s].receives) look(m.to);
       for (const OwnSum& sum : steps_[s].sums) look(sum.to);
     }
   }

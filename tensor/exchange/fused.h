@@ -35,11 +35,6 @@
 
 namespace chorale {
 
-// For sums that no function consumes.
-struct NoLoop {
-  static constexpr int kTotals = 0;
-};
-
 // The work of a rank in an exchange, in tables that device code can read (made by gpu.h).
 struct FusedPlace {
   int rank;  // of all ranks; -1: this one
@@ -73,7 +68,7 @@ struct FusedPlan {
   const FusedPlace* places;
 };
 
-template <typename T, Combination op, typename Loop = NoLoop>
+template <typename T, Combination op, typename Loop = NoSumFunction>
 struct ExchangePhase {
   FusedPlan plan;
   BufferView<T> buffers[3];
@@ -117,7 +112,7 @@ struct ExchangePhase {
     if (last < plan.steps) return true;
     const std::uint64_t done = 1 + 2 * static_cast<std::uint64_t>(plan.steps);
     if (!block.wait(plan.waits + begin.waits, plan.rows[plan.steps].waits - begin.waits, done)) return false;
-    if constexpr (!std::is_same_v<Loop, NoLoop>) mine.finish(totals, block.team());
+    if constexpr (!std::is_same_v<Loop, NoSumFunction>) mine.finish(totals, block.team());
     block.end_phase(done + 1);
     return true;
   }
@@ -198,7 +193,7 @@ struct ExchangePhase {
   template <int count>
   __device__ static void apply(const FusedSum& row, std::int64_t e, const Pack<T, count>& sum,
                                const Loop& mine, double* totals) {
-    if constexpr (!std::is_same_v<Loop, NoLoop>)
+    if constexpr (!std::is_same_v<Loop, NoSumFunction>)
       if (row.completes != 0) mine.template pack<count>(row.index + e, sum, totals);
   }
 };

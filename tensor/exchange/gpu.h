@@ -255,7 +255,7 @@ class GpuDevice : public ProductsByParts<GpuDevice> {
     return {table.tensors.get(), table.begins.get(), table.table.get(), scattered.elements()};
   }
 
-  template <typename Exchange, typename Loop = NoLoop>
+  template <typename Exchange, typename Loop = NoSumFunction>
   static auto phase(Exchange& exchange, const BufferView<typename Exchange::Element>& input,
                     const BufferView<typename Exchange::Element>& output, const Loop& loop = {}) {
     return exchange.phase(input, output, loop);

@@ -29,31 +29,28 @@ class GpuExchange : public ExchangePlan {
     round_each(is_short<T>);
   }
 
-  template <typename Loop = NoLoop>
+  template <typename Loop = NoSumFunction>
   ExchangePhase<T, op, Loop> phase(const BufferView<T>& input, const BufferView<T>& output,
                                    const Loop& loop = {}) {
     return phase(input, output, loop, 0, static_cast<int>(steps().size()));
   }
   // One launch if no computation overlaps, or if a total is to be kept; else one per step.
-  template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
+  template <typename Transport, typename Loop = NoSumFunction, typename Progress = NoProgress>
   void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
            const Loop& loop = {}, Progress progress = {}) {
     const int all = static_cast<int>(steps().size());
     int from = 0;
     do {
       const int to = Progress::kBeside && Loop::kTotals == 0 ? std::min(all, from + 1) : all;
-      for (int s = from; s < to; ++s) state_needs(steps()[static_cast<std::size_t>(s)], progress);
+      for (int s = from; s < to; ++s)
+        steps()[static_cast<std::size_t>(s)].for_each_input(
+            [&](std::int64_t begin, std::int64_t count) { progress.needs(begin, count); });
       transport.launch(GpuDevice::chain(phase(input, output, loop, from, to)), Progress::kBeside);
       for (int s = from; s < to; ++s)
         for (const Span& place : steps()[static_cast<std::size_t>(s)].finished)
           progress.has(place.begin, place.count);
       from = to;
     } while (from < all);
-  }
-  template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output, NoSumFunction,
-           Progress progress = {}) {
-    run(transport, input, output, NoLoop(), progress);
   }
 
  private:
@@ -73,15 +70,6 @@ class GpuExchange : public ExchangePlan {
     if (!tables_here_) prepare();
     return {tables_here_->plan, {input, output, BufferView<T>(tables_here_->scratch.get())}, loop, from, to};
   }
-  template <typename Progress>
-  static void state_needs(const Step& step, Progress& progress) {
-    for (const Span& place : step.from)
-      if (place.buffer == 0) progress.needs(place.begin, place.count);
-    for (const OwnSum& sum : step.sums)
-      for (const Span& place : sum.from)
-        if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
-  }
-
   // The sums of its step do not store into its source: so it may be read until the step is over.
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
   std::set<Source> stored_over() const {
@@ -100,7 +88,8 @@ class GpuExchange : public ExchangePlan {
     std::vector<FusedSum> sums;
     std::vector<FusedPlace> places;
     const std::set<Source> over = stored_over();
-    const auto stays = [&](const StepMessage& m) {
+    const auto stays = [&](const OwnMessage& message) {
+      const StepMessage& m = tables().messages[message.row];
       return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
     };
     const auto own = [](const Span& place) { return FusedPlace{-1, place.buffer, place.begin}; };
@@ -109,20 +98,18 @@ class GpuExchange : public ExchangePlan {
       FusedStep row = {};
       std::set<int> before = readers, after;
       readers.clear();
-      for (const Delivery& send : step.sends) {
-        readers.insert(send.peer);
-        if (!stays(message(send))) after.insert(send.peer);
+      for (const OwnMessage& send : step.sends) {
+        readers.insert(peers_.rank(send.peer));
+        if (!stays(send)) after.insert(peers_.rank(send.peer));
       }
       std::vector<FusedPlace> brought;
-      for (std::size_t i = 0; i < step.receives.size(); ++i) {
-        const StepMessage& m = message(step.receives[i]);
-        const Span source = source_of(m);
-        const FusedPlace there{step.receives[i].peer, source.buffer, source.begin};
+      for (const OwnMessage& m : step.receives) {
+        const FusedPlace there{peers_.rank(m.peer), m.from.buffer, m.from.begin};
         before.insert(there.rank);
-        const bool read_there = m.borrows != 0 && stays(m);
-        brought.push_back(read_there ? there : own(step.to[i]));
+        const bool read_there = m.borrows && stays(m);
+        brought.push_back(read_there ? there : own(m.to));
         if (read_there) continue;
-        moves.push_back({there, own(step.to[i]), source.count});
+        moves.push_back({there, own(m.to), m.from.count});
         if (!stays(m)) row.announces = 1;
       }
       std::vector<const OwnSum*> since;  // the last barrier
@@ -172,13 +159,12 @@ class GpuExchange : public ExchangePlan {
     row.moves = static_cast<int>(moves.size());
     row.sums = static_cast<int>(sums.size());
   }
-  const StepMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
   // Whether one stores to memory that the other stores to or reads.
   static bool conflict(const Step& step, const OwnSum& a, const OwnSum& b) {
     if (a.completes == 1) return false;
     return (b.completes != 1 && a.to.same_slot(b.to)) ||
            std::any_of(b.from.begin(), b.from.end(), [&](const Span& place) {
-             return (place.receive < 0 ? place : step.to[static_cast<std::size_t>(place.receive)])
+             return (place.receive < 0 ? place : step.receives[static_cast<std::size_t>(place.receive)].to)
                  .same_slot(a.to);
            });
   }

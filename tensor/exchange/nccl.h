@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(256)
         sum.of[i] = k == 0 ? more.of[i] : combined<op>(sum.of[i], more.of[i]);
     }
     if (stores) store_pack(to.element(e), sum);
-    if constexpr (!std::is_same_v<Loop, NoLoop>) loop.template pack<count_at_once>(index + e, sum, totals);
+    if constexpr (!std::is_same_v<Loop, NoSumFunction>)
+      loop.template pack<count_at_once>(index + e, sum, totals);
   };
   if (together)
     for_packs<kWidthOf<T>>(0, count, thread, threads, one);
@@ -81,7 +82,7 @@ class StreamExchange : public ExchangePlan {
     round_each(is_short<T>);
   }
 
-  template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
+  template <typename Transport, typename Loop = NoSumFunction, typename Progress = NoProgress>
   void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output,
            const Loop& loop = {}, Progress progress = {}) {
     prepare();
@@ -92,48 +93,40 @@ class StreamExchange : public ExchangePlan {
       add(device, {}, {}, false, loop, 0, 0, 0, 1);
       kept = 1;
     }
-    for (Step& step : steps_) {
+    for (const Step& step : steps_) {
       T* aside = aside_.get();
-      const auto place = [&](Delivery& delivery, const Span& at) {
+      std::vector<Delivery> sends, receives;
+      // Where the elements of a message lie, or, if they are scattered, aside.
+      const auto place = [&](std::vector<Delivery>& list, const OwnMessage& m, const Span& at) {
         const BufferView<T>& lies = buffers[at.buffer];
-        if (lies.is_together()) {
-          delivery.data = lies.at(at.begin);
-          return false;
-        }
-        delivery.data = aside;
-        aside += at.count;
-        return true;
+        const bool together = lies.is_together();
+        list.push_back({peers_.rank(m.peer), m.row, together ? lies.at(at.begin) : aside, at.count * size_});
+        if (!together) aside += at.count;
+        return BufferView<T>(static_cast<T*>(list.back().data));
       };
-      for (std::size_t i = 0; i < step.sends.size(); ++i) {
-        const Span& at = step.from[i];
-        if (at.buffer == 0) progress.needs(at.begin, at.count);
-        if (place(step.sends[i], at))
-          copy(device, buffers[at.buffer], at.begin, BufferView<T>(static_cast<T*>(step.sends[i].data)), 0,
-               at.count);
+      for (const OwnMessage& m : step.sends) {
+        if (m.from.buffer == 0) progress.needs(m.from.begin, m.from.count);
+        const BufferView<T> to = place(sends, m, m.from);
+        if (const BufferView<T>& from = buffers[m.from.buffer]; !from.is_together())
+          copy(device, from, m.from.begin, to, 0, m.from.count);
       }
-      std::vector<std::size_t> scattered;
-      for (std::size_t i = 0; i < step.receives.size(); ++i)
-        if (place(step.receives[i], step.to[i])) scattered.push_back(i);
-      transport.exchange(step.sends, step.receives);
-      for (const std::size_t i : scattered)
-        copy(device, BufferView<T>(static_cast<T*>(step.receives[i].data)), 0, buffers[step.to[i].buffer],
-             step.to[i].begin, step.to[i].count);
+      for (const OwnMessage& m : step.receives) place(receives, m, m.to);
+      transport.exchange(sends, receives);
+      for (std::size_t i = 0; i < receives.size(); ++i)
+        if (const Span& at = step.receives[i].to; !buffers[at.buffer].is_together())
+          copy(device, BufferView<T>(static_cast<T*>(receives[i].data)), 0, buffers[at.buffer], at.begin,
+               at.count);
       for (const OwnSum& sum : step.sums) {
         std::vector<BufferView<T>> operands;
         for (const Span& from : sum.from) {
           if (from.buffer == 0) progress.needs(from.begin, sum.to.count);
-          const Span& at = from.receive < 0 ? from : step.to[static_cast<std::size_t>(from.receive)];
+          const Span& at = from.receive < 0 ? from : step.receives[static_cast<std::size_t>(from.receive)].to;
           operands.push_back(buffers[at.buffer].from(at.begin));
         }
         add_up(device, sum, operands, buffers, loop, kept);
       }
       for (const Span& at : step.finished) progress.has(at.begin, at.count);
     }
-  }
-  template <typename Transport, typename Progress = NoProgress>
-  void run(Transport& transport, const BufferView<T>& input, const BufferView<T>& output, NoSumFunction,
-           Progress progress = {}) {
-    run(transport, input, output, NoLoop(), progress);
   }
 
  private:
@@ -142,8 +135,8 @@ class StreamExchange : public ExchangePlan {
     std::int64_t aside = 0, longest = 0;
     for (const Step& step : steps_) {
       std::int64_t count = 0;
-      for (const Span& at : step.from) count += at.count;
-      for (const Span& at : step.to) count += at.count;
+      for (const OwnMessage& m : step.sends) count += m.from.count;
+      for (const OwnMessage& m : step.receives) count += m.to.count;
       aside = std::max(aside, count);
       for (const OwnSum& sum : step.sums) longest = std::max(longest, sum.to.count);
       for (const OwnSum& sum : step.sums) completing_ += sum.completes != 0 ? 1 : 0;
@@ -161,14 +154,15 @@ class StreamExchange : public ExchangePlan {
     // that reads it.
     while (operands.size() > most) {
       const BufferView<T> partial(partial_.get());
-      add(device, {operands.begin(), operands.begin() + most}, partial, true, NoLoop(), 0, count, 0,
+      add(device, {operands.begin(), operands.begin() + most}, partial, true, NoSumFunction(), 0, count, 0,
           blocks(count));
       operands.erase(operands.begin(), operands.begin() + most - 1);
       operands[0] = partial;
     }
     const bool stores = sum.completes != 1;
     const BufferView<T> to = stores ? buffers[sum.to.buffer].from(sum.to.begin) : BufferView<T>();
-    if (sum.completes == 0) return add(device, operands, to, true, NoLoop(), 0, count, 0, blocks(count));
+    if (sum.completes == 0)
+      return add(device, operands, to, true, NoSumFunction(), 0, count, 0, blocks(count));
     const int here = Loop::kTotals > 0 ? std::max(1, std::min(blocks(count), 4096 / std::max(1, completing_)))
                                        : blocks(count);
     add(device, operands, to, stores, loop, sum.index, count, kept, here);
@@ -185,7 +179,8 @@ class StreamExchange : public ExchangePlan {
   }
   static void copy(GpuDevice& device, const BufferView<T>& from, std::int64_t from_begin,
                    const BufferView<T>& to, std::int64_t to_begin, std::int64_t count) {
-    add(device, {from.from(from_begin)}, to.from(to_begin), true, NoLoop(), 0, count, 0, blocks(count));
+    add(device, {from.from(from_begin)}, to.from(to_begin), true, NoSumFunction(), 0, count, 0,
+        blocks(count));
   }
   static int blocks(std::int64_t count) {
     return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(1024, (count + 1023) / 1024)));

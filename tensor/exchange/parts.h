@@ -21,6 +21,12 @@
 
 namespace chorale {
 
+// For sums that no function, or loop, consumes.
+struct NoSumFunction {
+  static constexpr int kTotals = 0;
+  void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
+};
+
 using Sides = std::vector<std::int64_t>;
 
 inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
