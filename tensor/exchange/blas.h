@@ -131,13 +131,19 @@ void matrix_product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int6
     for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c.at + i * c.row, columns, T(0));
     add_product(c, a, b, rows, inner, columns);
   } else {
-    constexpr std::int64_t kColumns = 1024;
+    // Rows whose sums stay in a cache: a seventh less time for 16,384 rows of 32. A BLAS, which would convert
+    // its second operand anew, takes all rows.
+    constexpr std::int64_t kColumns = 1024, kRows = 128, kSums = 1 << 15;
     std::vector<R> sums;
     for (std::int64_t j = 0; j < columns; j += kColumns) {
-      const std::int64_t width = std::min(kColumns, columns - j);
-      sums.assign(static_cast<std::size_t>(rows * width), R(0));
-      add_product(Matrix<R>{sums.data(), width}, a, b.from(0, j), rows, inner, width);
-      put_rounded(c.from(0, j), Matrix<const R>{sums.data(), width}, rows, width);
+      const std::int64_t width = std::min(kColumns, columns - j),
+                         at_once = has_blas<R>() ? rows : std::max(kRows, kSums / width);
+      for (std::int64_t i = 0; i < rows; i += at_once) {
+        const std::int64_t count = std::min(at_once, rows - i);
+        sums.assign(static_cast<std::size_t>(count * width), R(0));
+        add_product(Matrix<R>{sums.data(), width}, a.from(i, 0), b.from(0, j), count, inner, width);
+        put_rounded(c.from(i, j), Matrix<const R>{sums.data(), width}, count, width);
+      }
     }
   }
 }
