@@ -16,14 +16,12 @@ def ranks_of(values):
     return ranks
 
 
-def spearman(a, b):
-    """Of two lists; None where one of them does not vary."""
+def spearman(a, b, counts=lambda i, j: True):
+    """Of two lists, by the products of their differences in rank over all pairs, or those that count; None where one of them does not vary there."""
     x, y = ranks_of(a), ranks_of(b)
-    mx, my = statistics.mean(x), statistics.mean(y)
-    xx, yy = sum((v - mx) ** 2 for v in x), sum((v - my) ** 2 for v in y)
-    if len(a) < 2 or xx == 0 or yy == 0:
-        return None
-    return sum((v - mx) * (w - my) for v, w in zip(x, y)) / (xx * yy) ** 0.5
+    pairs = [(x[i] - x[j], y[i] - y[j]) for i in range(len(a)) for j in range(i) if counts(i, j)]
+    xx, yy = sum(v * v for v, _ in pairs), sum(w * w for _, w in pairs)
+    return None if xx == 0 or yy == 0 else sum(v * w for v, w in pairs) / (xx * yy) ** 0.5
 
 
 def errors(rows):
