@@ -33,6 +33,7 @@ namespace chorale {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kSweeps = 4;  // over all chunks
 
 // A send that waits for others of its chunk. Operands of a sum that is made at once arrive in one step.
 struct TreeTransfer {
@@ -44,7 +45,8 @@ struct TreeTransfer {
 };
 using TransferPlan = std::vector<TreeTransfer>;
 
-// Plans chunk after chunk; what those before it load makes links more expensive for the next.
+// Plans chunk after chunk; what the others load makes links more expensive for it. The first have no others
+// before them, and are planned again.
 class OrderPlanner {
  public:
   OrderPlanner(const Topology& topology, const Collective& collective)
@@ -57,13 +59,15 @@ class OrderPlanner {
 
   // Empty where some node cannot be made.
   std::vector<TransferPlan> plans() {
-    std::vector<TransferPlan> plans;
-    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
-      std::optional<TransferPlan> plan = planned(collective_.chunks[c]);
-      if (!plan) return {};
-      for (const TreeTransfer& each : *plan) load_.add(each.link);
-      plans.push_back(std::move(*plan));
-    }
+    std::vector<TransferPlan> plans(collective_.chunks.size());
+    for (int sweep = 0; sweep < kSweeps; ++sweep)
+      for (Chunk c = 0; c < std::ssize(plans); ++c) {
+        for (const TreeTransfer& each : plans[c]) load_.add(each.link, -1);
+        std::optional<TransferPlan> plan = planned(collective_.chunks[c]);
+        if (!plan) return {};
+        plans[c] = *std::move(plan);
+        for (const TreeTransfer& each : plans[c]) load_.add(each.link);
+      }
     return plans;
   }
 

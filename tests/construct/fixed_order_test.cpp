@@ -81,6 +81,15 @@ TEST(FixedOrder, PartialSumsPassRanksThatAreInThem) {
   EXPECT_NE(suitable_tree(ring, asked), parse_sum_order("(0 1 2 3 4 5 6 7)", 8, "test").tree);
 }
 
+// The first chunk is planned where no other is, and again when all are: eight rounds become six.
+TEST(FixedOrder, ChunksArePlannedAgainBesideTheOthers) {
+  const Topology mesh = named("mesh:2x4");
+  WorkBudget effort(LLONG_MAX, nullptr);
+  const auto schedules = sums_in_order(mesh, along("by-index", CollectiveKind::ReduceScatter, 8, 1), effort);
+  ASSERT_FALSE(schedules.empty());
+  EXPECT_LE(total_rounds(schedules.back()), 6);
+}
+
 // 0 and 2 are not linked, so nobody can add them up before 1 comes in.
 TEST(FixedOrder, NoneWhereOperandsDoNotMeet) {
   WorkBudget effort(LLONG_MAX, nullptr);
