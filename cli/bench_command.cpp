@@ -60,11 +60,8 @@ struct Contestant {
   std::optional<int> point = {};      // of the result; none: for each size the one that should be the fastest
 };
 
-// Buffers as the collective has them, so that its bandwidth means the same.
 std::optional<Choice> fastest(const Result& result, const Collective& collective, double block_bytes) {
-  return select({&result, 1}, call_of(collective, block_bytes), [&](const Choice& choice) {
-    return row_of(result.points[choice.point].collective.kind).result == collective.kind;
-  });
+  return select({&result, 1}, call_of(collective, block_bytes));
 }
 
 // In this order: the library's own, a file, a baseline by its name with or without the collective ("ring" and
@@ -96,15 +93,14 @@ Contestant candidate(const std::string& name, const BenchCommand& command, const
                             {.name = name_of(entry->method), .root = command.root})};
 }
 
-// Of a file with --all-points, every point of its frontier that does the collective.
+// Of a file with --all-points, every point of its frontier.
 std::vector<Contestant> contestants_of(const std::string& name, const BenchCommand& command,
                                        const Collective& collective) {
   const Contestant one = candidate(name, command, collective);
   if (!command.all_points || !names_a_file(name)) return {one};
   std::vector<Contestant> each;
   for (const int point : chosen_points(name, *one.result, {}, false))
-    if (row_of(one.result->points[point].collective.kind).result == collective.kind)
-      each.push_back({.name = fmt::format("{} point {}", name, point), .result = one.result, .point = point});
+    each.push_back({.name = fmt::format("{} point {}", name, point), .result = one.result, .point = point});
   return each;
 }
 

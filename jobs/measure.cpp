@@ -55,14 +55,13 @@ Verified<Program> on_processes(const Topology& topology, const Point& point, Mea
                {.serialize_ports = over == MeasuredOver::Mpi && chunk_bytes > serialized_above(topology)});
 }
 
-// The points of this collective with the least predicted time, as programs. Not by a first measurement: ranks
+// The points with the least predicted time, as programs. Not by a first measurement: ranks
 // that measure different times would choose different points, and wait for each other for ever.
 std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result, MeasuredOver over,
                                                            double bytes, int most) {
   std::vector<std::pair<double, int>> points;
   for (int p = 0; p < std::ssize(result.points); ++p)
-    if (const Point& point = result.points[p]; point.collective.kind == result.collective.kind)
-      points.emplace_back(point_us(result.topology, point, bytes), p);
+    points.emplace_back(point_us(result.topology, result.points[p], bytes), p);
   std::ranges::sort(points);
   if (std::ssize(points) > most) points.resize(most);
   std::vector<std::pair<int, Verified<Program>>> programs;

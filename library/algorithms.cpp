@@ -48,12 +48,6 @@ Verification<Program> program_of(const Result& result, const Point& point, const
   return lowered(*schedule.accepted, serialize_ports);
 }
 
-// A program of others has the buffers of the collective that it names: a point of an implementation by
-// another collective (which gathers, and adds up) needs others.
-bool does(const Point& point, const CollectiveCall& call) {
-  return point.collective.kind == call.collective && is_custom(point.collective) == !call.counts.empty();
-}
-
 // Is a fixed order the same if ranks are renumbered?
 bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   const SumOrder& order = collective.order;
@@ -64,8 +58,7 @@ bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
 bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
   const Collective& asked = result.collective;
   return counts == call.counts && asked.kind == call.collective && asked.custom_name == call.custom_name &&
-         asked.ranks == call.ranks &&
-         std::ranges::any_of(result.points, [&](const Point& point) { return does(point, call); });
+         asked.ranks == call.ranks && !result.points.empty();
 }
 
 std::string called(const CollectiveCall& call) {
@@ -203,7 +196,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
       const auto usable = [&](const Choice& choice) {
         const std::string& why_not = loaded.why_not[choice.point];
         if (!why_not.empty()) why = fmt::format("{}, point {}: {}", loaded.name, choice.point, why_not);
-        return why_not.empty() && does(loaded.result.points[choice.point], call);
+        return why_not.empty();
       };
       if (const auto took = measured_us(loaded.measured, MeasuredTime::kOwn, call.block_bytes))
         own = std::min(*took, own.value_or(*took));

@@ -285,6 +285,19 @@ TEST_F(Library, SumsWhoseRanksMayDifferAreLeftOutAndWithAFixedOrderAllOthersToo)
               ::testing::ElementsAre(HasSubstr("use fixed or agreed")));
 }
 
+// Its buffers are those of an AllReduce, so it serves the call.
+TEST_F(Library, VectorsThatAreGatheredAndAddedUpServeAnAllReduce) {
+  Result gathered = exchange(CollectiveKind::Allgather);
+  gathered.collective = make_collective(CollectiveKind::AllReduce, 2, 1);
+  gathered.points.resize(1);
+  gathered.points[0].method = Method::Gathered;
+  gathered.points[0].collective = make_collective(CollectiveKind::AllReduceByGather, 2, 1);
+  Algorithms library(write("a.json", to_json(gathered)));
+  std::string why;
+  const CollectiveCall call{.collective = CollectiveKind::AllReduce, .ranks = 2, .block_bytes = 100};
+  EXPECT_NE(library.choose(call, {}, as_verified, why), nullptr) << why;
+}
+
 class LibraryFile : public Library {
  protected:
   // Of searches that had other seeds, so that there is a question for each.
