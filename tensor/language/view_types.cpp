@@ -57,9 +57,9 @@ int reshaped_dim(const TensorType& type, const TensorShape& shape, int ranks) {
   return found;
 }
 
-MaybeError require_indices_of_rows(const Typing& typing) {
-  if (typing.operands[1]->element != ElementType::Int32)
-    return typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(1)),
+MaybeError require_indices_of_rows(const Typing& typing, std::size_t k) {
+  if (typing.operands[k]->element != ElementType::Int32)
+    return typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(k)),
                        "Cast it to int32");
   if (typing.operands[0]->shape.empty())
     return typing.fail(fmt::format("{} is a scalar, which has no rows", typing.shown_operand(0)),
@@ -74,15 +74,18 @@ MaybeError require_indices_of_rows(const Typing& typing) {
                      "the layouts may be " + layouts);
 }
 
-// Of two tensors that no rank has a part of only.
-// Both whole on each rank that has them; of a Replicated and a Local one the result is Local.
+// All whole on each rank that has them; of Replicated ones and a Local one the result is Local.
 bool in_full(const Typing& typing, TensorLayout& layout) {
-  const TensorLayout &a = typing.operands[0]->layout, &b = typing.operands[1]->layout;
   const auto has_all = [](const TensorLayout& x) {
     return x.kind == LayoutKind::Replicated || x.kind == LayoutKind::Local;
   };
-  if (!(has_all(a) && has_all(b)) && !(a.kind == LayoutKind::Rooted && a == b)) return false;
-  layout = a.kind == LayoutKind::Replicated ? b : a;
+  layout = typing.only().layout;
+  for (const TensorType* type : typing.operands) {
+    const TensorLayout& other = type->layout;
+    if (!(has_all(layout) && has_all(other)) && !(layout.kind == LayoutKind::Rooted && layout == other))
+      return false;
+    if (layout.kind == LayoutKind::Replicated) layout = other;
+  }
   return true;
 }
 
@@ -242,7 +245,7 @@ OrError<TensorType> concat_type(const Typing& typing) {
 // result; a table that is cut along H gives its columns. A table cut along V gives nothing here: a rank
 // has some rows only.
 OrError<TensorType> gather_rows_type(const Typing& typing) {
-  if (auto error = require_indices_of_rows(typing)) return *error;
+  if (auto error = require_indices_of_rows(typing, 1)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
@@ -269,7 +272,7 @@ OrError<TensorType> gather_rows_type(const Typing& typing) {
 // The inverse, a sum by row: values [B, S, H] at numbers [B, S] into [V, H]. Cut along B both, each rank
 // has summands of all rows, which an AllReduce or ReduceScatter adds up.
 OrError<TensorType> scatter_rows_type(const Typing& typing) {
-  if (auto error = require_indices_of_rows(typing)) return *error;
+  if (auto error = require_indices_of_rows(typing, 1)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
   const std::size_t of_rows = indices.shape.size();
   if (typing.operation.shape.size() != 1) return typing.fail("has no number of rows");
@@ -301,12 +304,10 @@ OrError<TensorType> scatter_rows_type(const Typing& typing) {
 // Rows [M, .., H] at the numbers [M, ..] of a tensor [N, H], which keeps the others.
 OrError<TensorType> put_rows_type(const Typing& typing) {
   const TensorType &of = *typing.operands[0], &rows = *typing.operands[1], &numbers = *typing.operands[2];
-  if (numbers.element != ElementType::Int32)
-    return typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(2)),
-                       "Cast it to int32");
+  if (auto error = require_indices_of_rows(typing, 2)) return *error;
   TensorShape fits = numbers.shape;
-  if (!of.shape.empty()) fits.insert(fits.end(), of.shape.begin() + 1, of.shape.end());
-  if (of.shape.empty() || of.element != rows.element || !same_sides(fits, rows.shape))
+  fits.insert(fits.end(), of.shape.begin() + 1, of.shape.end());
+  if (of.element != rows.element || !same_sides(fits, rows.shape))
     return typing.fail(
         fmt::format("{} has not a row of {} for each of {}", typing.shown_operand(1), typing.shown_operand(0),
                     typing.shown_operand(2)),
@@ -318,16 +319,11 @@ OrError<TensorType> put_rows_type(const Typing& typing) {
   if (is_cut(of)) along.dim += dimensions(numbers) - 1;
   const bool by_side = is_cut(of) && of.layout.dim > 0 && rows.layout == along &&
                        numbers.layout.kind == LayoutKind::Replicated;
-  const auto has_all = [](const TensorType* type) {
-    return type->layout.kind == LayoutKind::Replicated || type->layout.kind == LayoutKind::Local;
-  };
-  if (!by_side && !std::ranges::all_of(typing.operands, has_all))
+  result->layout = of.layout;
+  if (!by_side && !in_full(typing, result->layout))
     return fail_rows(typing,
                      "Replicated or Local with such; Sliced, but not along rows, with rows that are, "
                      "at Replicated numbers");
-  const auto local = std::ranges::find(typing.operands, LayoutKind::Local,
-                                       [](const TensorType* type) { return type->layout.kind; });
-  result->layout = local == typing.operands.end() ? of.layout : (*local)->layout;
   return result;
 }
 

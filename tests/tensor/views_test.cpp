@@ -56,6 +56,16 @@ TEST(Views, TakeRowsByTheirNumbers) {
               ElementsAre(0, 0, 0, 0, 0, 0, 3, 5, 7));
 }
 
+// Of three rows of numbers the first is put to row 1, the second nowhere, and the last to row 0.
+TEST(Views, PutRowsAndLeaveTheOthers) {
+  const std::string rows = "Expand(Cast(fp32, 10 * Index(0) + Index(1)), [3, 3])";
+  EXPECT_THAT(result_of("PutRows(x, " + rows + ", i)", "Replicated"), ElementsAre(20, 21, 22, 0, 1, 2));
+  EXPECT_THAT(result_of("PutRows(x, Slice(" + rows + ", 1), i)", "Sliced(1)"),
+              ElementsAre(20, 21, 22, 0, 1, 2));
+  EXPECT_THAT(result_of("PutRows(x, Expand(0.5, [2, 3]), j - 1)", "Replicated"),
+              ElementsAre(0, 1, 2, 0.5, 0.5, 0.5));
+}
+
 TEST(Along, AddUpFindTheLargestAndTakeThem) {
   for (const char* layout : {"Replicated", "Sliced(0)", "Rooted(1)"}) {
     EXPECT_THAT(result_of("ScanAlong(\"+\", x, 1)", layout), ElementsAre(0, 1, 3, 3, 7, 12)) << layout;
@@ -94,6 +104,9 @@ TEST(Views, AreRefusedWhereRanksDoNotHaveTheElements) {
   EXPECT_THAT(refused("TakeAlong(x, TopK(Transpose(x, 0, 1), 1, 1), 1)", "Local"),
               HasSubstr("differ in more than the length of dimension 1"));
   EXPECT_THAT(refused("ScatterRows(x, i, 3)", "Replicated"), HasSubstr("has not a row for each"));
+  EXPECT_THAT(refused("PutRows(x, x, i)", "Replicated"), HasSubstr("has not a row of x"));
+  EXPECT_THAT(refused("PutRows(x, Expand(0.5, [3, 3]), i)", "Sliced(0)"), HasSubstr("no rank can compute"));
+  EXPECT_THAT(refused("Expand(x, [2, 4])", "Replicated"), HasSubstr("does not broadcast to [2, 4]"));
 }
 
 // Rows by counts, on three ranks: in the order of the ranks that they come from, with zeros for rows that a
