@@ -1,13 +1,12 @@
 // Trees side by side, compared with all partitions of small networks, some of whose edges are wider than
 // trees are many.
-#include "construct/exact/tree_union.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include "construct/exact/tree_union.h"
 #include "ir/disjoint_sets.h"
 #include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
