@@ -28,6 +28,7 @@
 #include "ir/disjoint_sets.h"
 #include "ir/links_alone.h"
 #include "ir/row_named.h"
+#include "ir/wire_names.h"
 #include "ir/words.h"
 #include "library/rank_mapping.h"
 #include "semantics/verified.h"

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/named.h"
-
 namespace chorale {
 
 // Those of NCCL. 16-bit floats are computed with in float32 and rounded after each operation, and so are
@@ -36,9 +34,6 @@ enum class Accumulation { OwnType, Float32 };
 // What elements of float32 travel as in a collective whose sums are rounded once: short floats, or groups of
 // 32 numbers of a byte that share a scale: OCP's MXINT8, and MXFP8 of e4m3 (runtime/device/wire.h).
 enum class Wire { Float32, Float16, Bfloat16, E4m3, E5m2, Int8, Mxfp8 };
-inline constexpr Named<Wire> kWireNames[] = {
-    {Wire::Float32, "fp32"}, {Wire::Float16, "fp16"}, {Wire::Bfloat16, "bf16"}, {Wire::E4m3, "e4m3"},
-    {Wire::E5m2, "e5m2"},    {Wire::Int8, "int8"},    {Wire::Mxfp8, "mxfp8"}};
 // Of what travels together, the elements and the bytes.
 struct WireUnit {
   std::int64_t elements = 1, bytes = 4;

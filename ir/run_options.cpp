@@ -2,6 +2,8 @@
 // --warmup_iters). A wait is in milliseconds here.
 #include "ir/run_options.h"
 
+#include "ir/wire_names.h"
+
 namespace chorale {
 
 std::span<const OptionRow<RunOptions>> run_rows() {

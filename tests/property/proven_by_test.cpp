@@ -19,20 +19,20 @@
 namespace chorale {
 namespace {
 
-using Named = std::set<const Claim*>;
+using NamedClaims = std::set<const Claim*>;
 
-Named as_set(const std::vector<const Claim*>& claims) {
+NamedClaims as_set(const std::vector<const Claim*>& claims) {
   return {claims.begin(), claims.end()};
 }
 
-Named both(const Reasons& reasons) {
-  Named named = as_set(reasons.rounds);
+NamedClaims both(const Reasons& reasons) {
+  NamedClaims named = as_set(reasons.rounds);
   named.insert(reasons.steps.begin(), reasons.steps.end());
   return named;
 }
 
 // As a search would have left it that knows these claims alone.
-Result with_only(const Result& result, const Named& claims) {
+Result with_only(const Result& result, const NamedClaims& claims) {
   Result some = result;
   std::erase_if(some.claims,
                 [&, i = 0u](const Claim&) mutable { return !claims.contains(&result.claims[i++]); });
@@ -43,11 +43,13 @@ Result with_only(const Result& result, const Named& claims) {
 }
 
 // Of names for what proves a point.
-std::string wrong_names(const Result& result, std::size_t point, const Named& named) {
-  const auto proven_by = [&](const Named& claims) { return with_only(result, claims).points[point].proven; };
+std::string wrong_names(const Result& result, std::size_t point, const NamedClaims& named) {
+  const auto proven_by = [&](const NamedClaims& claims) {
+    return with_only(result, claims).points[point].proven;
+  };
   if (!proven_by(named)) return "what is named is not enough";
   for (const Claim* claim : named) {
-    Named fewer = named;
+    NamedClaims fewer = named;
     fewer.erase(claim);
     if (proven_by(fewer)) return "a named claim can be left out";
   }
@@ -55,12 +57,12 @@ std::string wrong_names(const Result& result, std::size_t point, const Named& na
 }
 
 // A claim that is not named, left out alone.
-void expect_unneeded(const Result& result, std::size_t point, const Named& named) {
-  Named all;
+void expect_unneeded(const Result& result, std::size_t point, const NamedClaims& named) {
+  NamedClaims all;
   for (const Claim& claim : result.claims) all.insert(&claim);
   for (const Claim& claim : result.claims) {
     if (named.contains(&claim)) continue;
-    Named others = all;
+    NamedClaims others = all;
     others.erase(&claim);
     EXPECT_TRUE(with_only(result, others).points[point].proven);
   }
@@ -70,7 +72,7 @@ void expect_unneeded(const Result& result, std::size_t point, const Named& named
 // steps a point with one step less and the same rounds is asked.
 void expect_parts(const Result& result, const Point& point, const Reasons& reasons) {
   const Rate rate = {.rounds = point.cost.rounds, .chunks = point.cost.chunks};
-  const auto bound = [&](int steps, Named claims, const Claim* without) {
+  const auto bound = [&](int steps, NamedClaims claims, const Claim* without) {
     claims.erase(without);
     Result some = result;
     std::erase_if(some.claims,
@@ -113,9 +115,9 @@ void expect_words(const Reasons& reasons, const std::string& words) {
 }
 
 // Names that are wrong by one claim are seen to be.
-void expect_seen(const Result& result, std::size_t point, const Named& named) {
+void expect_seen(const Result& result, std::size_t point, const NamedClaims& named) {
   for (const Claim& claim : result.claims) {
-    Named other = named;
+    NamedClaims other = named;
     if (!other.insert(&claim).second) other.erase(&claim);
     EXPECT_NE(wrong_names(result, point, other), "");
   }
@@ -134,7 +136,7 @@ void expect_named(const Result& result, Tallied& tally) {
       EXPECT_TRUE(both(why).empty());
       continue;
     }
-    const Named named = both(why);
+    const NamedClaims named = both(why);
     SCOPED_TRACE(explain(result, point));
     EXPECT_EQ(wrong_names(result, i, named), "");
     expect_unneeded(result, i, named);
