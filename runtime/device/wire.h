@@ -5,7 +5,8 @@
 // A group is OCP's MXINT8 or MXFP8 (Microscaling Formats, version 1.0): a byte b, for the scale 2^(b - 127),
 // then a byte for each number: an int8 k for k / 64, of -127 to 127, or e4m3. The scale is the least at
 // which no number exceeds the largest of its type, 127/64 or 448; OCP's own rule, of the exponent alone, cuts
-// those between. With an infinity or a NaN in it, b is 255, and all of the group are NaN.
+// those between. With an infinity, a NaN or an int8's number above 127/64 * 2^127 in it, b is 255, and all of
+// the group are NaN.
 //
 // C++17, and is copied into emitted programs.
 #pragma once
@@ -46,10 +47,10 @@ struct Scaled {
       const std::uint32_t bits = bits_of_float(value) & 0x7fffffffu;
       most = bits > most ? bits : most;
     }
-    const bool finite = most < 0x7f800000u;
     int exponent = static_cast<int>(most >> 23) - 127 - exponent_of_largest;
-    if (exponent < -127 || !finite) exponent = -127;
+    if (exponent < -127) exponent = -127;
     if (float_of_bits(most) * power_of_two(-exponent) > largest_in_64ths / 64.0f) ++exponent;
+    const bool finite = most < 0x7f800000u && exponent < 128;
     scale = static_cast<std::uint8_t>(finite ? exponent + 127 : 255);
     const float inverse = finite ? power_of_two(-exponent) : 0;
     for (int i = 0; i < kValues; ++i) elements[i] = Element(finite ? values[i] * inverse : 0);

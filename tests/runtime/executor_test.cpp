@@ -9,6 +9,7 @@
 #include "construct/baselines/classic.h"
 #include "ir/error.h"
 #include "runtime/device/element_types.h"
+#include "runtime/device/wire.h"
 #include "runtime/exchange/threads.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
@@ -660,6 +661,22 @@ TEST(TestData, SeesChangedInputs) {
   EXPECT_EQ(data.changed_elements(0, input), 5);
   TestData::spoil_output(input);
   EXPECT_EQ(data.changed_elements(1, input), 5);
+}
+
+// 255 is no scale, so 2^127 is the largest: what exceeds 127/64 times it is no number of an MXINT8 group. Of
+// MXFP8 the scale of the largest float is 2^120.
+TEST(Wire, AGroupOfWhatNoScaleHoldsIsNan) {
+  float numbers[32] = {1, -0x1.fcp127f};
+  MxInt8(numbers).read(numbers);
+  EXPECT_EQ(numbers[1], -0x1.fcp127f);
+  numbers[0] = 1, numbers[1] = -0x1.fep127f;
+  const MxInt8 group(numbers);
+  EXPECT_EQ(group.scale, 255);
+  float read[32];
+  group.read(read);
+  EXPECT_TRUE(std::isnan(read[0]) && std::isnan(read[1]));
+  EXPECT_EQ(group.elements[1].count, 0);  // a float of -128 has no int8 of these
+  EXPECT_EQ(MxFp8(numbers).scale, 120 + 127);
 }
 
 }  // namespace
