@@ -381,6 +381,11 @@ std::optional<std::int64_t> WorkloadParser::number_named(std::string_view name) 
   return loop == loops_.end() ? std::nullopt : std::optional(loop->at);
 }
 
+bool WorkloadParser::is_there(const std::string& name) const {
+  return find(draft_.workload, name) != nullptr || number_named(name) ||
+         std::ranges::count(draft_.workload.sizes, name, &WorkloadSize::name) > 0;
+}
+
 std::int64_t WorkloadParser::size_value(const Token& token) const {
   const auto size = std::ranges::find(draft_.workload.sizes, token.text, &WorkloadSize::name);
   if (size == draft_.workload.sizes.end())
@@ -491,7 +496,7 @@ void WorkloadParser::loop() {
   take();
   const Token token = now();
   Loop loop{.name = new_name("what the loop counts")};
-  if (find(draft_.workload, loop.name) != nullptr || number_named(loop.name))
+  if (is_there(loop.name))
     fail_at(token, fmt::format("'{}' is there already", loop.name), "count by another name");
   expect("=", "and the first number");
   loop.at = bound();
@@ -503,7 +508,7 @@ void WorkloadParser::loop() {
   while (takes(",")) {
     const Token carries = now();
     carried.push_back(private_name("what the loop carries"));
-    if (find(draft_.workload, carried.back()) != nullptr)
+    if (is_there(carried.back()) || carried.back() == loop.name)
       fail_at(carries, fmt::format("'{}' is there already", carried.back()),
               "carry it by a name that the loop alone gives");
     expect("=", "and what it is before the first iteration");
@@ -540,7 +545,7 @@ std::int64_t WorkloadParser::bound() {
 
 void WorkloadParser::iterate(std::size_t begin) {
   if (++iterations_ > kMostOperations)
-    fail("'}'", fmt::format("{} iterations are the most", kMostOperations));
+    fail_at(tokens_[begin - 1], "one iteration too many", fmt::format("{} are the most", kMostOperations));
   at_ = begin;
   while (!takes("}")) {
     if (is_at_end()) fail("'}' after the statements of the loop");
@@ -597,8 +602,8 @@ void WorkloadParser::assignment() {
   const std::string said = private_name("the result");
   name_ = unrolled(said);
   expect("=", fmt::format("after '{}'", said));
-  if (find(draft_.workload, name_) != nullptr)
-    fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
+  if (find(draft_.workload, name_) != nullptr || number_named(said))
+    fail_at(token, fmt::format("'{}' is there already, from {}", said, draft_.places[said]),
             "give the result a name of its own");
   draft_.places[name_] = place(file_, token);
   // Errors of what the statement is made of name the statement.

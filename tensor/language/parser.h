@@ -109,6 +109,7 @@ class WorkloadParser : ExpressionReader {
   std::int64_t power(std::int64_t least = 1);
   // Of WORLD, RANKS and what loops count; none: it is no number.
   std::optional<std::int64_t> number_named(std::string_view name) const;
+  bool is_there(const std::string& name) const;  // an operation, a size, or what an open loop counts
   std::int64_t multiplied(const Token& token, std::int64_t a, std::int64_t b) const;
   std::int64_t size_value(const Token& token) const;
   // Tensor NAME(element, [sides], layout) and Scalar NAME(element) or (element, layout)

@@ -104,11 +104,15 @@ TEST(Loops, AreRefusedInOneLine) {
   EXPECT_EQ(refused("loop i = 0 .. 2, x = x { x = x + 1 }"),
             "w:1:67: 'x' is there already; carry it by a name that the loop alone gives");
   EXPECT_THAT(refused("loop x = 0 .. 2 { y = x + 1 }"), HasSubstr("'x' is there already"));
+  // A number that hides a size, or a name that a number hides, would give another result without a word.
+  EXPECT_THAT(refused("loop N = 0 .. 2 { y = x + N }"), HasSubstr("'N' is there already; count by another"));
+  EXPECT_THAT(refused("loop i = 0 .. 2, i = x { y = x + i }"), HasSubstr("'i' is there already; carry it"));
+  EXPECT_THAT(refused("loop i = 0 .. 2 { i = x + i }"), HasSubstr("'i' is there already, from w:1:55"));
   EXPECT_THAT(refused("loop i = 0 .. 2 { y = y + 1 }"), HasSubstr("there is no 'y'"));
   EXPECT_THAT(refused("loop i = 0 .. 2 { y = x + 1 y = x }"), HasSubstr("'y' is there already"));
   EXPECT_THAT(refused("loop i = 0 .. 2 { y = Reshape(x, [N, i]) }"), HasSubstr("a side of 0"));
   EXPECT_THAT(refused("loop i = 0 .. 2 { y = x + 1"), HasSubstr("or '}'"));
-  EXPECT_THAT(refused("loop i = 0 .. 2^40 { }"), HasSubstr("1024 iterations are the most"));
+  EXPECT_THAT(refused("loop i = 0 .. 2^40 { }"), HasSubstr("one iteration too many; 1024 are the most"));
   EXPECT_THAT(refused("loop i = M .. 2 { }"), HasSubstr("there is no size 'M'"));
 }
 
