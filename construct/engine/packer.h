@@ -42,7 +42,7 @@ class Packer {
   long long sweep() const;
 
   // Packs fractions: low trees, if they come near to the bound (rounds per chunk; 0: not known). Elsewhere as
-  // near to it as trees come, then the lowest that come as near.
+  // near to it as trees come, then the lowest that come as near; lower ones beside them, for few chunks.
   // `first`: the low trees are yet to be tried.
   void improve(double bound, bool first, long long work, const std::atomic<bool>* stop);
   // Makes it as if it had never been improved.
@@ -69,6 +69,8 @@ class Packer {
   const Commodities& commodities_;
   const bool sum_;
   Shares shares_ = {};  // [class]
+  Shares low_ = {};     // for few chunks, if lower trees are not far from these; else empty
+  double low_hop_ = 1;
   double rounds_ = 0;
   double hop_ = 1;
   bool settled_ = false;
