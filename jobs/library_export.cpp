@@ -275,6 +275,19 @@ ReadyAfter ready_after(AnswerFile& file, const std::string& name, const AnswerPl
   return ready;
 }
 
+namespace {
+
+// Has it the order that was asked, its ranks called so (empty: as they are)? A tree over fewer ranks, after
+// the failure of one, has other sums whatever it is.
+bool adds_alike(const Collective& ready, const std::vector<Rank>& ranks, const Collective& asked) {
+  if (ready.order.kind != SumOrder::Kind::Fixed || ready.ranks != asked.ranks)
+    return ready.order.kind == asked.order.kind;
+  return asked.order ==
+         SumOrder{ready.order.kind, ranks.empty() ? ready.order.tree : renumbered(ready.order.tree, ranks)};
+}
+
+}  // namespace
+
 ReadyAfter ready_after(const std::string& file, const std::string& machine, const Collective& collective,
                        const std::vector<std::int64_t>& bytes) {
   const AnswerPlace place{.machine = machine,
@@ -282,9 +295,11 @@ ReadyAfter ready_after(const std::string& file, const std::string& machine, cons
                           .collective = name_of(collective),
                           .root = is_rooted(collective.kind) ? collective.root : 0};
   ReadyAfter after = ready_after(*open_answers(file, false), file, place, bytes);
-  for (const std::vector<Result>& each : after.results)
-    if (adds(collective) && each.front().collective.order.kind != collective.order.kind)
-      throw InputError(file, "its sums are in another order than the one asked", "build it with that order");
+  for (std::size_t i = 0; i < after.results.size(); ++i)
+    for (const ReadyPoints::After& failure : after.points[i].after)
+      if (adds(collective) && !adds_alike(after.results[i].front().collective, failure.ranks, collective))
+        throw InputError(file, "its sums are in another order than the one asked",
+                         "build it with that order");
   if (after.points.empty())
     throw InputError(file, fmt::format("has no {} of {} after a failure", place.collective, machine),
                      "build it of that machine and collective, with --failures 1");

@@ -39,6 +39,14 @@ for wrong, says in [(("ring:5", "--target", "mpi", "-o", "none"), "has no allred
                     (("ring:4", "--order", "fixed", "--target", "mpi", "-o", "none"), "its sums are in another order")]:
     refused("optimize", wrong[0], "allreduce", "--sizes", "1K", "--effort", "1", "--ready", "ready.db", *wrong[1:], says=says)
 
+# Trees are compared as the ranks of the program are called.
+(work / "spec.json").write_text(json.dumps({"machines": ["ring:4"], "collectives": ["allreduce"], "max_chunks": 1, "conflicts": 100, "order": "by-index"}))
+run_chorale("library", "build", "spec.json", "--failures", 1, "-o", "by_index.db", code=(0, 3))
+asked = ("optimize", "ring:4", "allreduce", "--sizes", "1K", "--effort", "1", "--target", "mpi", "--ready", "by_index.db", "-o")
+run_chorale(*asked, "by_index", "--order", "by-index", code=(0, 3))
+for order in (("--order", "(((3 2) 1) 0)"), ("--sum", "once")):
+    refused(*asked, "none", *order, says="its sums are in another order")
+
 # Instead of its main: all that it is ready for, one after the other; what it sends is watched.
 MAIN = r"""
 int main(int argc, char** argv) {
