@@ -118,14 +118,16 @@ TEST(Tuner, SaysHowEachIsMade) {
 
 TEST(Tuner, HasEachScheduleOnce) {
   for (const auto& [name, workload, result] : tuned_examples()) {
-    EXPECT_EQ(result.end, TuneEnd::Complete);
+    // Sends of three hops, beside products or not, are more schedules than are tried together.
+    EXPECT_EQ(result.end, name == "ring_attention" ? TuneEnd::PartByPart : TuneEnd::Complete) << name;
     ScheduleBook book;
     std::set<std::string> keys;
     for (const Candidate& candidate : result.candidates)
       EXPECT_TRUE(keys.insert(book.key(candidate.workload)).second) << candidate.script;
     EXPECT_EQ(result.transformations,
               static_cast<int>(result.candidates.size()) - 1 + result.repeated + result.unpriced);
-    EXPECT_GT(result.refused + (name == "moe"), 0);
+    // These have nothing to be fused or overlapped that could be refused.
+    EXPECT_EQ(result.refused == 0, name == "moe" || name == "kv_cache") << name;
   }
 }
 
