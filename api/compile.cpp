@@ -75,6 +75,11 @@ std::optional<Fault> beyond(Target target, const Collective& collective, const C
   if (epilogue && epilogue->expression.empty() && form != TargetForm::Blocks)
     return limit(fmt::format("target {} prints the function that follows a sum", entry_of(target).name),
                  "give it an expression (docs/formats.md, 'An epilogue')");
+  if (options.wire != Wire::Float32 && ((target != Target::Mpi && target != Target::Nccl) || epilogue))
+    return limit(fmt::format("--wire: {} travel as they are",
+                             epilogue ? "elements of sums that an epilogue follows"
+                                      : "elements of target " + entry_of(target).name),
+                 epilogue ? "leave one of them out" : "use target mpi or nccl");
   const auto rounding = {Target::Cuda, Target::MscclXml, Target::Mscclpp};
   if (adds_once(collective) && std::ranges::find(rounding, target) != rounding.end())
     return limit(fmt::format("target {} rounds 16-bit floats after each addition, and not once",
@@ -83,11 +88,6 @@ std::optional<Fault> beyond(Target target, const Collective& collective, const C
   constexpr int kMostSources = 192;  // of a launch (LocalWork, runtime/device/local_work.h)
   if (adds_once(collective) && target == Target::Nccl && collective.ranks > kMostSources)
     return limit(fmt::format("target nccl adds at most {} values at once", kMostSources), "use target mpi");
-  if (options.wire != Wire::Float32 && ((target != Target::Mpi && target != Target::Nccl) || epilogue))
-    return limit(fmt::format("--wire: {} travel as they are",
-                             epilogue ? "elements of sums that an epilogue follows"
-                                      : "elements of target " + entry_of(target).name),
-                 epilogue ? "leave one of them out" : "use target mpi or nccl");
   if (auto fault = without_wire(options.wire, collective)) {
     fault->words = "--wire: " + fault->words;
     return fault;

@@ -78,3 +78,4 @@ for k, (machine, collective, wire, _) in enumerate(programs):
 run_chorale("classic", "ring_allreduce", "full:4", "--json", "ring.json")
 refused("emit", "ring.json", "--target", "mpi", "--wire", "bf16", says="partial sums travel")
 refused("emit", "1.json", "--point", "1", "--target", "json", "--wire", "bf16", says="elements of target json travel as they are")
+refused("emit", "1.json", "--point", "1", "--target", "cuda", "--wire", "bf16", says="elements of target cuda travel as they are")
