@@ -282,8 +282,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
         .option = "--wire",
         .help = "As what elements of float32 travel in a schedule of --sum once, in programs of targets mpi "
                 "and nccl: each is rounded to it, and each sum, made in float32, too; of int8 and mxfp8 32 "
-                "share a "
-                "scale ({})",
+                "share a scale ({})",
         .kind = OptionKind::Choice,
         .choices = kWireChoices},
        member<O, &O::wire>()},
